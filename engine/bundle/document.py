@@ -1,0 +1,131 @@
+"""One Markdown page, read once: frontmatter, outline, sections and what is wrong in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from openknowledge.engine.bundle.frontmatter import Frontmatter, split_frontmatter
+from openknowledge.engine.bundle.issues import Problem
+from openknowledge.engine.bundle.markdown import Outline, outline
+from openknowledge.engine.bundle.okf import Metadata, metadata_of, text_list, text_of
+from openknowledge.engine.bundle.sections import Section, cut_sections
+from openknowledge.engine.bundle.walk import FileState
+
+Kind = Literal["concept", "index", "log"]
+
+
+@dataclass(slots=True)
+class Document:
+    """A readable UTF-8 page of a bundle. Lines are those of the file, from 1."""
+
+    path: str
+    id: str
+    kind: Kind
+    data: bytes
+    state: FileState | None
+    frontmatter: Frontmatter
+    outline: Outline
+    sections: list[Section]
+    _metadata: Metadata | None = None
+
+    @property
+    def reserved(self) -> bool:
+        """Whether this is an ``index.md`` or ``log.md``."""
+        return self.kind != "concept"
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The frontmatter's values; empty when there is none or it could not be read."""
+        return self.frontmatter.data
+
+    @property
+    def title(self) -> str:
+        """The page's title: from the frontmatter, else made from the file name."""
+        if self.kind == "index":
+            return "Index"
+        if self.kind == "log":
+            return "Log"
+        return text_of(self.fields.get("title")) or derived_title(self.path)
+
+    @property
+    def type(self) -> str:
+        """The page's ``type``; empty for reserved pages and for a value that is not a string."""
+        return "" if self.reserved else text_of(self.fields.get("type"))
+
+    @property
+    def description(self) -> str:
+        """The page's ``description``; empty for reserved pages."""
+        return "" if self.reserved else text_of(self.fields.get("description"))
+
+    @property
+    def resource(self) -> str:
+        """The URI of the asset that the page describes."""
+        return text_of(self.fields.get("resource"))
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The page's tags, in order."""
+        return text_list(self.fields.get("tags"))
+
+    @property
+    def metadata(self) -> Metadata:
+        """Trust, lifecycle and sources as the page states them."""
+        if self._metadata is None:
+            self._metadata = metadata_of(self.fields)
+        return self._metadata
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong in the page's own text."""
+        return self.frontmatter.problems + self.outline.problems
+
+    def section_at(self, line: int) -> Section | None:
+        """Return the section that holds ``line``, else the first section, if there is one."""
+        for section in self.sections:
+            if section.line_start <= line <= section.line_end:
+                return section
+        return self.sections[0] if self.sections else None
+
+    def section_with_anchor(self, anchor: str) -> Section | None:
+        """Return the section that holds ``anchor``; the first section for an empty one."""
+        if not anchor:
+            return self.sections[0] if self.sections else None
+        return next((section for section in self.sections if anchor in section.anchors), None)
+
+
+def document_id(path: str) -> str:
+    """Return the concept id: the path without its Markdown extension."""
+    lowered = path.lower()
+    return path[: -len(".markdown")] if lowered.endswith(".markdown") else path[: -len(".md")]
+
+
+def derived_title(path: str) -> str:
+    """Return a title made from the file name: ``sign-in_flow.md`` gives ``Sign in flow``."""
+    name = document_id(path.rpartition("/")[2]).replace("-", " ").replace("_", " ")
+    return name[:1].upper() + name[1:] if name[:1].isascii() else name or "Untitled"
+
+
+def kind_of(path: str) -> Kind:
+    """Return what kind of page the file name makes it."""
+    name = path.rpartition("/")[2].lower()
+    if name == "index.md":
+        return "index"
+    return "log" if name == "log.md" else "concept"
+
+
+def parse_document(path: str, data: bytes, state: FileState | None = None) -> Document:
+    """Parse the page at bundle-relative ``path``.
+
+    Raises ``UnicodeDecodeError`` when ``data`` is not UTF-8.
+    """
+    text = data.decode("utf-8")
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    if "\r\n" in text:
+        text = text.replace("\r\n", "\n")
+    front = split_frontmatter(text)
+    found = outline(front.body, front.body_line)
+    identity = document_id(path)
+    sections = cut_sections(path, identity, front.body, front.body_line, found)
+    return Document(path, identity, kind_of(path), data, state, front, found, sections)
