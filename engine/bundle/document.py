@@ -26,7 +26,7 @@ class Document:
     state: FileState | None
     frontmatter: Frontmatter
     outline: Outline
-    sections: list[Section]
+    _sections: list[Section] | None = None
     _metadata: Metadata | None = None
 
     @property
@@ -38,6 +38,14 @@ class Document:
     def fields(self) -> dict[str, Any]:
         """The frontmatter's values; empty when there is none or it could not be read."""
         return self.frontmatter.data
+
+    @property
+    def sections(self) -> list[Section]:
+        """The page's sections in order."""
+        if self._sections is None:
+            front = self.frontmatter
+            self._sections = cut_sections(self.path, self.id, front.body, front.body_line, self.outline)
+        return self._sections
 
     @property
     def title(self) -> str:
@@ -126,6 +134,4 @@ def parse_document(path: str, data: bytes, state: FileState | None = None) -> Do
         text = text.replace("\r\n", "\n")
     front = split_frontmatter(text)
     found = outline(front.body, front.body_line)
-    identity = document_id(path)
-    sections = cut_sections(path, identity, front.body, front.body_line, found)
-    return Document(path, identity, kind_of(path), data, state, front, found, sections)
+    return Document(path, document_id(path), kind_of(path), data, state, front, found)

@@ -22,7 +22,7 @@ _EXPLICIT_ANCHOR = re.compile(
 )
 _ANY_ID = re.compile(r"""<[a-z][^<>]*?\s(?:id|name)\s*=\s*(?:"([^"<>]+)"|'([^'<>]+)')""", re.IGNORECASE)
 _LONGEST_HTML_ROW = 4_096  # ids further right in one line are not looked for: the pattern is not linear
-_FOOTNOTE_LABEL = re.compile(r"\[\^([^\]\s]+)\]")
+_FOOTNOTE_LABEL = re.compile(rb"\[\^([^\]\s]+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,6 @@ class Link:
     """A link or image as written. ``line`` is its block's first line, ``at`` its own line and column."""
 
     href: str
-    label: str
     is_image: bool
     line: int
     at: tuple[int, int]
@@ -58,7 +57,7 @@ class Outline:
     footnotes: list[tuple[str, int, int]] = field(default_factory=list)
     hidden_lines: list[tuple[int, int]] = field(default_factory=list)
     code_lines: list[tuple[int, int]] = field(default_factory=list)
-    code_blocks: list[tuple[int, str]] = field(default_factory=list)
+    code_blocks: int = 0
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -75,28 +74,32 @@ def _parser_options() -> Any:
 
 
 _LEVELS = {"H1": 1, "H2": 2, "H3": 3, "H4": 4, "H5": 5, "H6": 6}
+_ROWS = frozenset({"Item", "TableRow", "TableHead"})
 _CONTAINERS = frozenset({"BlockQuote", "List", "FootnoteDefinition", "Table"})
 
 
 class _Scan:
-    """The state of one pass over the parser's events."""
+    """The text of one pass, with lines and columns for its byte offsets."""
+
+    __slots__ = (
+        "_counted",
+        "_line",
+        "body",
+        "code_spans",
+        "first_line",
+        "outline",
+        "quotes",
+        "raw",
+        "skip_until",
+    )
 
     def __init__(self, body: str, first_line: int) -> None:
-        self.raw = body.encode("utf-8", "surrogatepass") if not body.isascii() else body.encode("ascii")
+        self.raw = body.encode("utf-8")
         self.body = body
         self.first_line = first_line
         self.outline = Outline()
-        self.depth = 0
-        self.row_start = -1  # start of the innermost list item or table row
-        self.row_stack: list[int] = []
-        self.block_start = 0
-        self.heading: tuple[int, int, int] | None = None
-        self.heading_text: list[str] = []
-        self.link_stack: list[tuple[str, bool, int, int, list[str]]] = []
         self.skip_until = 0
-        self.slugs = SlugCounter()
         self.quotes: list[tuple[int, int]] = []
-        self.quotes_open = 0
         self.code_spans: list[tuple[int, int]] = []
         self._counted = 0
         self._line = first_line
@@ -112,7 +115,7 @@ class _Scan:
 
     def column_at(self, offset: int) -> int:
         start = self.raw.rfind(b"\n", 0, offset) + 1
-        return len(self.raw[start:offset].decode("utf-8", "surrogatepass")) + 1
+        return len(self.raw[start:offset].decode("utf-8")) + 1
 
     def last_line_of(self, start: int, end: int) -> int:
         """Return the last line of the range, not counting the line break that ends it."""
@@ -125,102 +128,108 @@ def outline(body: str, first_line: int = 1) -> Outline:
     """Return the outline of ``body``, whose first line is ``first_line`` of the file."""
     if not body or body.isspace():
         return Outline()
-    from pyromark import events_with_range
-
     scan = _Scan(body, first_line)
-    event: Any  # a tagged union of dictionaries, taken apart by hand: this is the hot loop
-    for event, place in events_with_range(body, options=_parser_options()):
-        if type(event) is str:
-            continue
-        kind, value = next(iter(event.items()))
-        if kind == "Start":
-            _start(scan, value, place["start"], place["end"])
-        elif kind == "End":
-            _end(scan, value, place["start"], place["end"])
-        elif kind in ("Text", "Code"):
-            if kind == "Code" and "[^" in body:
-                scan.code_spans.append((place["start"], place["end"]))
-            if scan.heading is not None:
-                scan.heading_text.append(value)
-            if scan.link_stack:
-                scan.link_stack[-1][4].append(value)
+    _read_blocks(scan)
     _finish(scan)
     return scan.outline
 
 
-def _start(scan: _Scan, value: Any, start: int, end: int) -> None:
-    if type(value) is str:
-        if value in ("Item", "TableRow", "TableHead"):
-            scan.row_stack.append(scan.row_start)
-            scan.row_start = start
-        elif value == "Paragraph":
-            if scan.depth == 0:
-                scan.block_start = start
-        elif value == "HtmlBlock":
-            _html_block(scan, start, end)
-        return
-    kind, attributes = next(iter(value.items()))
-    if kind in _CONTAINERS:
-        scan.depth += 1
-        if scan.depth == 1:
-            scan.block_start = start
-        if kind == "BlockQuote":
-            if scan.quotes_open == 0:
-                scan.quotes.append((scan.line_at(start), scan.last_line_of(start, end)))
-            scan.quotes_open += 1
-    elif kind in ("Link", "Image"):
-        scan.link_stack.append((attributes["dest_url"], kind == "Image", start, end, []))
-    elif kind == "Heading":
-        if scan.depth == 0:
-            scan.block_start = start
-            if start >= scan.skip_until:
-                scan.heading = (_LEVELS[attributes["level"]], start, end)
-                scan.heading_text = []
-    elif kind == "CodeBlock":
-        first = scan.line_at(start)
-        scan.outline.code_lines.append((first, scan.last_line_of(start, end)))
-        if start >= scan.skip_until:
-            info = attributes.get("Fenced", "") if isinstance(attributes, dict) else ""
-            scan.outline.code_blocks.append((first, str(info)))
+def _read_blocks(scan: _Scan) -> None:  # noqa: C901 - one loop over a tagged union, the hot path of every command
+    from pyromark import events_with_range
+
+    found = scan.outline
+    depth = 0  # open quotes, lists, tables and footnote definitions
+    quotes_open = 0
+    row_start = -1  # start of the innermost list item or table row
+    rows: list[int] = []
+    block_start = 0
+    links_open = 0
+    heading_level = 0
+    heading_start = 0
+    heading_text: list[str] = []
+    slugs = SlugCounter()
+    spans = scan.code_spans if "[^" in scan.body else None
+    event: Any
+    for event, place in events_with_range(scan.body, options=_parser_options()):
+        if type(event) is str:
+            if heading_level and event == "SoftBreak":
+                heading_text.append(" ")
+            continue
+        for kind, value in event.items():  # exactly one
+            if kind == "Text":
+                if heading_level:
+                    heading_text.append(value)
+            elif kind == "Start":
+                if type(value) is str:
+                    if value == "Paragraph":
+                        if depth == 0:
+                            block_start = place["start"]
+                    elif value in _ROWS:
+                        rows.append(row_start)
+                        row_start = place["start"]
+                    elif value == "HtmlBlock":
+                        _html_block(scan, place["start"], place["end"], depth)
+                    continue
+                for name, attributes in value.items():  # exactly one
+                    if name == "Link" or name == "Image":
+                        links_open += 1
+                        start = place["start"]
+                        if start >= scan.skip_until:
+                            block = row_start if row_start >= 0 else block_start
+                            line = scan.line_at(block)
+                            at = (scan.line_at(start), scan.column_at(start))
+                            found.links.append(Link(attributes["dest_url"], name == "Image", line, at))
+                    elif name == "Heading":
+                        if depth == 0:
+                            block_start = heading_start = place["start"]
+                            if block_start >= scan.skip_until:
+                                heading_level = _LEVELS[attributes["level"]]
+                                heading_text = []
+                    elif name == "CodeBlock":
+                        first = scan.line_at(place["start"])
+                        found.code_lines.append((first, scan.last_line_of(place["start"], place["end"])))
+                        if place["start"] >= scan.skip_until:
+                            found.code_blocks += 1
+                    elif name in _CONTAINERS:
+                        depth += 1
+                        if depth == 1:
+                            block_start = place["start"]
+                        if name == "BlockQuote":
+                            quotes_open += 1
+                            if quotes_open == 1:
+                                first = scan.line_at(place["start"])
+                                scan.quotes.append((first, scan.last_line_of(place["start"], place["end"])))
+            elif kind == "End":
+                if type(value) is str:
+                    if value in _ROWS:
+                        row_start = rows.pop()
+                    elif value in _CONTAINERS:
+                        depth -= 1
+                    continue
+                for name in value:  # exactly one
+                    if name == "Heading":
+                        if heading_level:
+                            text = " ".join("".join(heading_text).split())
+                            line = scan.line_at(heading_start)
+                            last = scan.last_line_of(place["start"], place["end"])
+                            slug = slugs.take(text)
+                            found.headings.append(Heading(line, last, heading_level, text, slug))
+                            heading_level = 0
+                    elif name in _CONTAINERS:
+                        depth -= 1
+                        if name == "BlockQuote":
+                            quotes_open -= 1
+            elif kind == "Code":
+                if heading_level:
+                    heading_text.append(value)
+                if spans is not None:
+                    spans.append((place["start"], place["end"]))
 
 
-def _end(scan: _Scan, value: Any, start: int, end: int) -> None:
-    if type(value) is str:
-        if value in ("Item", "TableRow", "TableHead"):
-            scan.row_start = scan.row_stack.pop()
-        elif value in ("Link", "Image"):
-            _end_link(scan)
-        elif value in _CONTAINERS:
-            scan.depth -= 1
-        return
-    kind = next(iter(value))
-    if kind in _CONTAINERS:
-        scan.depth -= 1
-        if kind == "BlockQuote":
-            scan.quotes_open -= 1
-    elif kind == "Heading" and scan.heading is not None:
-        level, at, _ = scan.heading
-        scan.heading = None
-        text = " ".join("".join(scan.heading_text).split())
-        line, last = scan.line_at(at), scan.last_line_of(start, end)
-        scan.outline.headings.append(Heading(line, last, level, text, scan.slugs.take(text)))
-
-
-def _end_link(scan: _Scan) -> None:
-    href, is_image, start, _, label = scan.link_stack.pop()
-    if scan.link_stack:
-        scan.link_stack[-1][4].extend(label)
+def _html_block(scan: _Scan, start: int, end: int, depth: int) -> None:
     if start < scan.skip_until:
         return
-    block = scan.row_start if scan.row_start >= 0 else scan.block_start
-    line, column = scan.line_at(start), scan.column_at(start)
-    scan.outline.links.append(Link(href, "".join(label), is_image, scan.line_at(block), (line, column)))
-
-
-def _html_block(scan: _Scan, start: int, end: int) -> None:
-    if start < scan.skip_until:
-        return
-    text = scan.raw[start:end].decode("utf-8", "surrogatepass")
+    text = scan.raw[start:end].decode("utf-8")
     first = text.lstrip()
     if not first.startswith("<!--"):
         return
@@ -228,7 +237,7 @@ def _html_block(scan: _Scan, start: int, end: int) -> None:
     last = scan.last_line_of(start, end)
     opening = first.split("\n", 1)[0].strip()
     problems = scan.outline.problems
-    if scan.depth == 0:
+    if depth == 0:
         if opening == _FOOTER:
             scan.skip_until = len(scan.raw) + 1
             last = scan.first_line + scan.raw.count(b"\n")
@@ -255,7 +264,7 @@ def _annotation(scan: _Scan, name: str, start: int, line: int, last: int) -> int
         following = scan.raw.find(b"\n", offset + 1)
         row = scan.raw[offset + 1 : following if following >= 0 else len(scan.raw)]
         number += 1
-        text = row.decode("utf-8", "surrogatepass").rstrip("\r")
+        text = row.decode("utf-8").rstrip("\r")
         if text == _ANNOTATION_END:
             scan.skip_until = offset + 1 + len(row)
             return number
@@ -276,7 +285,6 @@ def _annotation(scan: _Scan, name: str, start: int, line: int, last: int) -> int
 
 def _finish(scan: _Scan) -> None:
     found = scan.outline
-    found.links.sort(key=lambda link: link.at)
     body = scan.body
     if "<" in body:
         _collect_ids(scan)
@@ -316,13 +324,8 @@ def _collect_footnotes(scan: _Scan) -> None:
     """Record every footnote label outside of code: ``[^id]`` joins to a source by its label alone."""
     found = scan.outline
     unseen = _lines_in(found.hidden_lines) | _lines_in(found.code_lines)
-    code_on: dict[int, list[tuple[int, int]]] = {}
-    for start, end in scan.code_spans:
-        code_on.setdefault(scan.line_at(start), []).append((scan.column_at(start), scan.column_at(end)))
-    for number, row in enumerate(scan.body.split("\n"), start=scan.first_line):
-        if "[^" not in row or number in unseen:
-            continue
-        for label in _FOOTNOTE_LABEL.finditer(row):
-            column = label.start() + 1
-            if not any(first <= column < last for first, last in code_on.get(number, ())):
-                found.footnotes.append((label.group(1), number, column))
+    for label in _FOOTNOTE_LABEL.finditer(scan.raw):
+        start = label.start()
+        line = scan.line_at(start)
+        if line not in unseen and not any(first <= start < last for first, last in scan.code_spans):
+            found.footnotes.append((label.group(1).decode("utf-8"), line, scan.column_at(start)))

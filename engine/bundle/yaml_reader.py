@@ -42,17 +42,19 @@ class YamlResult:
         return any(problem.fatal for problem in self.problems)
 
 
-# Whatever the fast reader would read differently or copy without bound: anchors, aliases, tags, directives,
-# document marks, control characters, long digit runs, complex keys and nesting by indentation.
+# What the fast reader would read differently or copy without bound goes through the events. First the
+# characters that such text must contain, then, only where one is there, the exact patterns.
+_SUSPECT_CHARACTERS = ("&", "*", "!", "?", "%", "...", "- -", "-  -")
 _NEEDS_EVENTS = re.compile(
     r"(?:^|[\s\[{,:?-])[&*!][^\s]"
-    r"|^(?:%|---|\.\.\.)"
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029]"
-    r"|[0-9A-Fa-f_]{18}"
+    r"|^(?:%|\.\.\.)"
     r"|(?:^|[\s\[{,])\?(?:\s|$)"
-    r"|^[ \-?:]{60}",
+    r"|^[ ]*-[ ]+-[ ]",
     re.MULTILINE,
 )
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029]")
+_DEEP_INDENT = "\n" + " " * 60
+_FLOW_COLON = re.compile(r":[,\[\]{}]")
 _COLON = re.compile(r"""["']:|:(?=[\s,\[\]{}]|$)""")
 _PLAIN_FLOW_MAPPING = re.compile(
     r"\{ *[\w.-]+: [^,{}\[\]\"'#\n:]+(?::[^\s,{}\[\]\"'#]+)*"
@@ -63,22 +65,36 @@ _FAST_FLOW_OPENERS = 50
 
 def read_yaml(text: str) -> YamlResult:
     """Return the value of one YAML document with what is wrong in it. Never raises for bad text."""
-    if _NEEDS_EVENTS.search(text) is None and text.count("[") + text.count("{") <= _FAST_FLOW_OPENERS:
+    if _is_harmless(text):
         from yaml12 import parse_yaml
 
         try:
             value = parse_yaml(text)
         except ValueError:
             return read_events(text)
-        keys = _count_keys(value)
-        if keys >= 0 and keys == len(_COLON.findall(text)) and _flow_is_plain(text):
+        if type(value) in (dict, list) and _count_keys(value) == _count_colons(text):
             return YamlResult(value)
     return read_events(text)
 
 
-def _flow_is_plain(text: str) -> bool:
+def _is_harmless(text: str) -> bool:
+    """Whether the fast reader reads ``text`` like the other one and within bounds, repeated keys aside."""
+    if _CONTROL.search(text) or _DEEP_INDENT in text or text.startswith(" " * 60):
+        return False
+    for mark in _SUSPECT_CHARACTERS:
+        if mark in text and _NEEDS_EVENTS.search(text):
+            return False
     braces = text.count("{")
+    if braces + text.count("[") > _FAST_FLOW_OPENERS:
+        return False
     return braces == 0 or len(_PLAIN_FLOW_MAPPING.findall(text)) == braces
+
+
+def _count_colons(text: str) -> int:
+    """Count the colons that could end a key. With as many keys in the value, none of them is repeated."""
+    if '":' in text or "':" in text or (("[" in text or "{" in text) and _FLOW_COLON.search(text)):
+        return len(_COLON.findall(text))
+    return text.count(": ") + text.count(":\n") + (1 if text.endswith(":") else 0)
 
 
 def _count_keys(value: Any) -> int:
@@ -86,34 +102,32 @@ def _count_keys(value: Any) -> int:
     kind = type(value)
     if kind is dict:
         total = len(value)
-        for key, item in value.items():
+        items = value.values()
+        for key in value:
             if type(key) is not str or not key:
                 return -1
-            inner = type(item)
-            if inner is dict or inner is list:
-                below = _count_keys(item)
-                if below < 0:
-                    return -1
-                total += below
-            elif inner is not str and inner not in _PLAIN_TYPES:
-                return -1
-        return total
-    if kind is list:
+    else:
         total = 0
-        for item in value:
-            inner = type(item)
-            if inner is dict or inner is list:
-                below = _count_keys(item)
-                if below < 0:
-                    return -1
-                total += below
-            elif inner is not str and inner not in _PLAIN_TYPES:
+        items = value
+    for item in items:
+        inner = type(item)
+        if inner is str:
+            if item.startswith(("0x", "0o")):
                 return -1
-        return total
-    return 0
+        elif inner is dict or inner is list:
+            below = _count_keys(item)
+            if below < 0:
+                return -1
+            total += below
+        elif inner is int or inner is float:
+            if not -_EXACT < item < _EXACT:
+                return -1
+        elif item is not None and inner is not bool:
+            return -1
+    return total
 
 
-_PLAIN_TYPES = frozenset({int, float, bool, type(None), str})
+_EXACT = 10**15  # numbers beyond may have lost digits in the fast reader
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE"})
