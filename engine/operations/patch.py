@@ -1,0 +1,523 @@
+"""RFC 6902 JSON Patch on the frontmatter of a Markdown page, exact to the byte.
+
+Every byte outside the changed values stays: comments, key order, quoting, anchors, indentation, line endings,
+byte-order mark, the body. A result that the bundle's reader does not read as the patched value is never returned.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from openknowledge.engine import limits
+from openknowledge.engine.bundle.yaml_reader import read_yaml
+from openknowledge.engine.errors import LimitError, OpenKnowledgeError
+from openknowledge.engine.operations.yaml_edit import Edit, Slot, YamlEditor, apply_edits
+from openknowledge.engine.operations.yaml_tree import Entry, Node, Tree, read_tree
+
+Operation = Literal["add", "remove", "replace", "move", "copy", "test"]
+_OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
+_NEEDS_VALUE = ("add", "replace", "test")
+_NEEDS_FROM = ("move", "copy")
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class PatchOperation:
+    """One checked operation: pointers taken apart into their unescaped tokens."""
+
+    number: int
+    op: Operation
+    path: tuple[str, ...]
+    value: Any = None
+    source: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Return the operation as messages name it."""
+        return f"patch operation {self.number} ({self.op} {pointer(self.path)})"
+
+
+@dataclass(frozen=True, slots=True)
+class PageParts:
+    """A page taken apart; ``before + yaml + after`` is the page.
+
+    ``before`` is the byte-order mark and the opening line, ``after`` the closing line and the body.
+    """
+
+    before: bytes
+    yaml: bytes
+    after: bytes
+
+
+def split_page(data: bytes) -> PageParts:
+    """Take a page with frontmatter apart. Raises ``OpenKnowledgeError`` when it has none or it never closes."""
+    mark = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
+    end = data.find(b"\n", mark)
+    opening = data[mark:] if end < 0 else data[mark:end]
+    if len(opening) > 1024 or opening.decode("utf-8", "replace").strip() != "---":
+        raise OpenKnowledgeError(
+            "the page has no frontmatter to edit: put it between two lines --- at the top", line=1
+        )
+    closing = _CLOSING.search(data, end + 1) if end >= 0 else None
+    if closing is None:
+        raise OpenKnowledgeError("the frontmatter is not closed: add a line --- after the last key", line=1)
+    return PageParts(data[: end + 1], data[end + 1 : closing.start()], data[closing.start() :])
+
+
+# Bytes patterns know no \r\n in $, so the one carriage return of a CRLF is named.
+_CLOSING = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
+
+
+def edit_frontmatter(
+    data: bytes, patch: Sequence[Mapping[str, Any]], *, allowed: Collection[str] | None = None
+) -> bytes:
+    """Return the page ``data`` with the RFC 6902 ``patch`` applied to its frontmatter.
+
+    ``allowed`` are the top-level keys that the patch may reach (``None``: every one). Raises
+    ``OpenKnowledgeError`` when the patch is malformed, reaches elsewhere or does not apply, when the frontmatter
+    is broken, and when a change cannot be written exactly; ``LimitError`` for a patch beyond a limit.
+    """
+    operations = check_patch(patch, allowed)
+    parts = split_page(data)
+    if len(operations) * len(parts.yaml) > limits.PATCH_WORK_BYTES:
+        raise LimitError(
+            f"{len(operations)} patch operations on {len(parts.yaml)} bytes of frontmatter are too much work: "
+            "split the patch",
+            limit="PATCH_WORK_BYTES",
+        )
+    try:
+        text = parts.yaml.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = parts.yaml.count(b"\n", 0, error.start) + 2
+        raise OpenKnowledgeError("the frontmatter is not valid UTF-8", line=line) from None
+    line_break = "\r\n" if parts.before.endswith(b"\r\n") else "\n"
+    page = _Page(text, line_break)
+    for operation in operations:
+        page.apply(operation)
+    new = page.text.encode("utf-8")
+    if len(new) > limits.FRONTMATTER_BYTES:
+        raise LimitError(
+            f"the frontmatter would be larger than {limits.FRONTMATTER_BYTES} bytes",
+            limit="FRONTMATTER_BYTES",
+        )
+    return parts.before + new + parts.after
+
+
+def check_patch(
+    patch: Sequence[Mapping[str, Any]], allowed: Collection[str] | None = None
+) -> list[PatchOperation]:
+    """Return the operations of ``patch``, checked for shape, size, depth and reach.
+
+    Members that RFC 6902 does not name are ignored, as it demands. Raises ``OpenKnowledgeError`` or
+    ``LimitError`` naming the operation.
+    """
+    if isinstance(patch, (str, bytes)) or not isinstance(patch, Sequence):
+        raise OpenKnowledgeError("a patch is a list of operations (RFC 6902)")
+    if len(patch) > limits.PATCH_OPERATIONS:
+        raise LimitError(
+            f"the patch has {len(patch)} operations; at most {limits.PATCH_OPERATIONS} are accepted",
+            limit="PATCH_OPERATIONS",
+        )
+    budget = _Budget(limits.PROPOSAL_BYTES)
+    return [_check_operation(number, raw, allowed, budget) for number, raw in enumerate(patch, start=1)]
+
+
+def parse_pointer(text: str) -> tuple[str, ...]:
+    """Return the unescaped reference tokens of a JSON Pointer (RFC 6901). Raises ``OpenKnowledgeError``."""
+    if text == "":
+        return ()
+    if not text.startswith("/"):
+        raise OpenKnowledgeError(f"{_short(text)} is not a JSON Pointer: it must start with /")
+    if re.search(r"~(?![01])", text):
+        raise OpenKnowledgeError(
+            f"{_short(text)} is not a JSON Pointer: write ~ as ~0 and / inside a key as ~1"
+        )
+    tokens = tuple(token.replace("~1", "/").replace("~0", "~") for token in text[1:].split("/"))
+    if len(tokens) > limits.FRONTMATTER_DEPTH:
+        raise LimitError(
+            f"the JSON Pointer {_short(text)} is deeper than {limits.FRONTMATTER_DEPTH} levels",
+            limit="FRONTMATTER_DEPTH",
+        )
+    return tokens
+
+
+def pointer(tokens: Sequence[str]) -> str:
+    """Return ``tokens`` as a JSON Pointer."""
+    return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
+
+
+def _check_operation(
+    number: int, raw: object, allowed: Collection[str] | None, budget: _Budget
+) -> PatchOperation:
+    where = f"patch operation {number}"
+    if not isinstance(raw, Mapping):
+        raise OpenKnowledgeError(f"{where} must be an object with op and path")
+    op = raw.get("op")
+    if not isinstance(op, str) or op not in _OPERATIONS:
+        raise OpenKnowledgeError(f"{where}: op must be one of {', '.join(_OPERATIONS)}, not {_short(op)}")
+    path = _check_pointer(where, raw, "path", allowed, budget)
+    source: tuple[str, ...] = ()
+    if op in _NEEDS_FROM:
+        source = _check_pointer(where, raw, "from", allowed, budget)
+        if op == "move" and len(source) < len(path) and path[: len(source)] == source:
+            raise OpenKnowledgeError(f"{where}: a value cannot be moved into itself")
+    value = None
+    if op in _NEEDS_VALUE:
+        if "value" not in raw:
+            raise OpenKnowledgeError(f"{where}: {op} needs a value")
+        value = raw["value"]
+        budget.take(where, value)
+    return PatchOperation(number, cast("Operation", op), path, value, source)
+
+
+def _check_pointer(
+    where: str, raw: Mapping[str, Any], member: str, allowed: Collection[str] | None, budget: _Budget
+) -> tuple[str, ...]:
+    text = raw.get(member)
+    if not isinstance(text, str):
+        raise OpenKnowledgeError(f"{where} needs {member}, a JSON Pointer")
+    budget.take(where, text)
+    try:
+        tokens = parse_pointer(text)
+    except LimitError as error:
+        raise LimitError(f"{where}: {error.message}", limit=error.limit) from None
+    except OpenKnowledgeError as error:
+        raise OpenKnowledgeError(f"{where}: {error.message}") from None
+    if not tokens:
+        raise OpenKnowledgeError(f"{where}: the frontmatter as a whole may not be changed")
+    if allowed is not None and tokens[0] not in allowed:
+        raise OpenKnowledgeError(
+            f"{where}: {_short(text)} reaches outside what may be changed here ({', '.join(sorted(allowed))})"
+        )
+    return tokens
+
+
+class _Budget:
+    """Bounds the size of all values of a patch, near the size of their JSON, without recursion."""
+
+    def __init__(self, size: int) -> None:
+        self.left = size
+
+    def take(self, where: str, value: object) -> None:
+        waiting: list[tuple[object, int]] = [(value, 1)]
+        while waiting:
+            item, depth = waiting.pop()
+            if depth > limits.FRONTMATTER_DEPTH:
+                raise LimitError(
+                    f"{where}: the value is nested deeper than {limits.FRONTMATTER_DEPTH} levels",
+                    limit="FRONTMATTER_DEPTH",
+                )
+            if isinstance(item, str):
+                self._spend(where, _check_text(where, item))
+            elif isinstance(item, dict):
+                for key, below in item.items():
+                    if not isinstance(key, str) or not key:
+                        raise OpenKnowledgeError(f"{where}: keys must be non-empty strings")
+                    self._spend(where, _check_text(where, key) + 2)
+                    waiting.append((below, depth + 1))
+            elif isinstance(item, list):
+                self._spend(where, len(item))
+                waiting.extend((below, depth + 1) for below in item)
+            else:
+                self._spend(where, _check_scalar(where, item))
+
+    def _spend(self, where: str, size: int) -> None:
+        self.left -= size
+        if self.left < 0:
+            raise LimitError(
+                f"{where}: the patch is larger than {limits.PROPOSAL_BYTES} bytes", limit="PROPOSAL_BYTES"
+            )
+
+
+def _check_text(where: str, text: str) -> int:
+    try:
+        return len(text.encode("utf-8"))
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        raise OpenKnowledgeError(f"{where}: a string holds half a surrogate pair (U+{code:04X})") from None
+
+
+def _check_scalar(where: str, value: object) -> int:
+    if value is None or isinstance(value, bool):
+        return 4
+    if isinstance(value, int):
+        if value.bit_length() > _INTEGER_BITS:
+            raise OpenKnowledgeError(f"{where}: an integer of more than 4,000 digits; write it as a string")
+        return value.bit_length() // 3 + 1
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise OpenKnowledgeError(f"{where}: {value} is not a JSON number")
+        return 8
+    raise OpenKnowledgeError(f"{where}: {type(value).__name__} is not a JSON value")
+
+
+_INTEGER_BITS = 13_000
+
+
+class _Page:
+    """The YAML text of a page while operations are applied one after the other."""
+
+    def __init__(self, text: str, line_break: str) -> None:
+        self.line_break = line_break
+        self._take(text, _read_value(text))
+
+    def _take(self, text: str, value: dict[str, Any]) -> None:
+        self.text = text
+        self.value = value
+        self.tree: Tree = read_tree(text) if text.strip() else Tree(None, [])
+
+    def apply(self, operation: PatchOperation) -> None:
+        """Apply one operation, or raise and stay as before."""
+        if operation.op == "test":
+            _test(operation, self._value_at(operation, operation.path))
+            return
+        if operation.op in _NEEDS_FROM:
+            self._transfer(operation)
+            return
+        try:
+            edits = self._edits(operation)
+        except OpenKnowledgeError as error:
+            raise _located(operation, error) from None
+        if not edits:
+            return
+        self._take_verified(operation, apply_edits(self.text, edits))
+
+    def _transfer(self, operation: PatchOperation) -> None:
+        value = _unshared(self._value_at(operation, operation.source))
+        if operation.op == "move":
+            if operation.source == operation.path:
+                return
+            self.apply(PatchOperation(operation.number, "remove", operation.source))
+        self.apply(PatchOperation(operation.number, "add", operation.path, value))
+
+    def _take_verified(self, operation: PatchOperation, text: str) -> None:
+        """Take ``text`` if the bundle's reader finds in it what the jsonpatch library makes of the old value."""
+        import jsonpatch
+
+        raw: dict[str, Any] = {"op": operation.op, "path": pointer(operation.path)}
+        if operation.op != "remove":
+            raw["value"] = operation.value
+        try:
+            expected = jsonpatch.apply_patch(_unshared(self.value), [raw])
+        except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
+            raise OpenKnowledgeError(f"{operation.describe()}: {error}") from None
+        result = read_yaml(text)
+        value = {} if result.value is None and not text.strip() else result.value
+        if result.value is None and not result.failed and expected == {}:
+            value = {}
+        if result.failed or not _same(value, expected):
+            why = f" ({result.problems[-1].message})" if result.failed else ""
+            raise OpenKnowledgeError(
+                f"{operation.describe()}: the page's YAML is written in a way in which this change cannot be made "
+                f"exactly{why}; make it by hand, or write that part in plain block style first"
+            )
+        self._take(text, expected)
+
+    def _edits(self, operation: PatchOperation) -> list[Edit]:
+        chain = self._chain(operation)
+        parent, slot, holder = chain.parent, chain.slot, chain.value
+        editor = YamlEditor(self.text, self.tree, self.line_break)
+        token = operation.path[-1]
+        if isinstance(holder, list):
+            assert parent is not None
+            index = _index(token, len(holder), appending=operation.op == "add")
+            if operation.op == "add":
+                return editor.insert_item(parent, index, operation.value, slot)
+            return self._change(operation, editor, chain, index, holder[index])
+        if operation.op == "add" and token not in holder:
+            return editor.append_pair(parent, token, operation.value, slot)
+        if token not in holder:
+            raise OpenKnowledgeError(f"there is no key {_short(token)}")
+        assert parent is not None
+        index = _entry_index(parent, token)
+        if operation.op == "remove" and sum(entry.name == token for entry in parent.entries) > 1:
+            raise OpenKnowledgeError(
+                f"the key {_short(token)} is repeated; remove the earlier one by hand first"
+            )
+        return self._change(operation, editor, chain, index, holder[token])
+
+    def _change(
+        self, operation: PatchOperation, editor: YamlEditor, chain: _Chain, index: int, old: Any
+    ) -> list[Edit]:
+        parent = chain.parent
+        assert parent is not None
+        entry = parent.entries[index]
+        if operation.op == "remove":
+            self._refuse_lost_anchor(entry.start, entry.end)
+            return editor.remove(parent, index, chain.slot)
+        if _same(old, operation.value):
+            return []
+        self._refuse_lost_anchor(entry.value.start, max(entry.value.end, entry.value.start))
+        return editor.replace(parent, entry, operation.value)
+
+    def _chain(self, operation: PatchOperation) -> _Chain:
+        """Walk to the collection that holds the operation's target, refusing what is shared through an anchor."""
+        node, value = self.tree.root, cast("Any", self.value)
+        slot: Slot | None = None
+        referenced = {id(alias.target) for alias in self.tree.aliases}
+        for depth, token in enumerate(operation.path):
+            if node is not None and node.kind == "alias":
+                raise OpenKnowledgeError(
+                    f"{pointer(operation.path[:depth])} is the alias *{self._alias_name(node)}: a change would also "
+                    "change the value it stands for; write the value out first"
+                )
+            if node is not None and id(node) in referenced:
+                raise OpenKnowledgeError(
+                    f"{pointer(operation.path[:depth]) or '/'} carries the anchor &{node.anchor}, which aliases "
+                    "refer to: a change would also change them; write the values out first"
+                )
+            if not isinstance(value, (dict, list)):
+                raise OpenKnowledgeError(
+                    f"{pointer(operation.path[:depth])} is {_kind(value)}, not a mapping or list"
+                )
+            if depth == len(operation.path) - 1:
+                break
+            assert node is not None or not value
+            if isinstance(value, list):
+                index = _index(token, len(value), appending=False)
+                value = value[index]
+            else:
+                if token not in value:
+                    raise OpenKnowledgeError(
+                        f"{pointer(operation.path[: depth + 1])} does not exist; add it first"
+                    )
+                assert node is not None
+                index = _entry_index(node, token)
+                value = value[token]
+            assert node is not None
+            slot = Slot(node, node.entries[index])
+            node = node.entries[index].value
+        return _Chain(node, slot, value)
+
+    def _alias_name(self, alias: Node) -> str:
+        return self.text[alias.start + 1 : alias.end]
+
+    def _refuse_lost_anchor(self, start: int, end: int) -> None:
+        for alias in self.tree.aliases:
+            target = alias.target
+            assert target is not None
+            if start <= target.start < end and not start <= alias.start < end:
+                raise OpenKnowledgeError(
+                    f"the anchor &{target.anchor} would go, but the alias on line "
+                    f"{self.text.count(chr(10), 0, alias.start) + 2} still refers to it; write its value out first"
+                )
+
+    def _value_at(self, operation: PatchOperation, path: tuple[str, ...]) -> Any:
+        value: Any = self.value
+        for depth, token in enumerate(path):
+            try:
+                if isinstance(value, list):
+                    value = value[_index(token, len(value), appending=False)]
+                elif isinstance(value, dict) and token in value:
+                    value = value[token]
+                else:
+                    raise OpenKnowledgeError(f"{pointer(path[: depth + 1])} does not exist")
+            except OpenKnowledgeError as error:
+                raise _located(operation, error) from None
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """The collection that an operation changes: its node, where it stands, and its value."""
+
+    parent: Node | None
+    slot: Slot | None
+    value: Any
+
+
+def _entry_index(node: Node, name: str) -> int:
+    """Return the last entry of that name: of repeated keys the later value counts."""
+    for index in range(len(node.entries) - 1, -1, -1):
+        if node.entries[index].name == name:
+            return index
+    raise OpenKnowledgeError(f"there is no key {_short(name)}")
+
+
+def _entries_named(node: Node, name: str) -> list[Entry]:
+    return [entry for entry in node.entries if entry.name == name]
+
+
+def _read_value(text: str) -> dict[str, Any]:
+    if len(text) > limits.FRONTMATTER_BYTES:
+        raise LimitError(
+            f"the frontmatter is larger than {limits.FRONTMATTER_BYTES} bytes", limit="FRONTMATTER_BYTES"
+        )
+    result = read_yaml(text)
+    if result.failed:
+        problem = next(problem for problem in result.problems if problem.fatal)
+        raise OpenKnowledgeError(
+            f"the frontmatter must be repaired before it can be edited: {problem.message}",
+            line=problem.line + 1,
+        )
+    if result.value is None and all(
+        not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()
+    ):
+        return {}
+    if not isinstance(result.value, dict):
+        raise OpenKnowledgeError("the frontmatter must be a YAML mapping", line=2)
+    return result.value
+
+
+def _test(operation: PatchOperation, found: Any) -> None:
+    if not _equal(found, operation.value):
+        raise OpenKnowledgeError(
+            f"{operation.describe()}: the page holds {_short(found)}, not {_short(operation.value)}"
+        )
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """RFC 6902 equality: numbers by value, booleans are no numbers."""
+    return _same(a, b, exact=False)
+
+
+def _same(a: Any, b: Any, *, exact: bool = True) -> bool:
+    """Return whether two JSON values are the same; ``exact`` also tells 1 from 1.0."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return len(a) == len(b) and all(key in b and _same(a[key], b[key], exact=exact) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(_same(x, y, exact=exact) for x, y in zip(a, b, strict=True))
+    if type(a) is not type(b) and (exact or isinstance(a, bool) or isinstance(b, bool)):
+        return False
+    if isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b):
+        return True
+    return bool(a == b)
+
+
+def _unshared(value: Any) -> Any:
+    """Copy ``value`` so that nothing in it is one object in two places, as aliases make it."""
+    if isinstance(value, dict):
+        return {key: _unshared(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_unshared(item) for item in value]
+    return value
+
+
+def _index(token: str, length: int, *, appending: bool) -> int:
+    if token == "-" and appending:
+        return length
+    if re.fullmatch(r"0|[1-9][0-9]{0,14}", token, re.ASCII) is None:
+        raise OpenKnowledgeError(f"{_short(token)} is not an index of a list (0, 1, 2 ...)")
+    index = int(token)
+    if index > length or (index == length and not appending):
+        raise OpenKnowledgeError(f"there is no index {index}: the list holds {length}")
+    return index
+
+
+def _located(operation: PatchOperation, error: OpenKnowledgeError) -> OpenKnowledgeError:
+    return OpenKnowledgeError(f"{operation.describe()}: {error.message}", line=error.line)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "empty"
+    return {bool: "a boolean", int: "a number", float: "a number", str: "a text"}.get(type(value), "a scalar")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
