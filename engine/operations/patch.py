@@ -1,7 +1,8 @@
 """RFC 6902 JSON Patch on the frontmatter of a Markdown page, exact to the byte.
 
-Every byte outside the changed values stays: comments, key order, quoting, anchors, indentation, line endings,
-byte-order mark, the body. A result that the bundle's reader does not read as the patched value is never returned.
+Every byte outside the changed values stays: comments, key order, quoting, anchors, indentation, line
+endings, byte-order mark, the body. A result that the bundle's reader does not read as the patched value is
+never returned.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from openknowledge.engine import limits
 from openknowledge.engine.bundle.yaml_reader import read_yaml
 from openknowledge.engine.errors import LimitError, OpenKnowledgeError
 from openknowledge.engine.operations.yaml_edit import Edit, Slot, YamlEditor, apply_edits
-from openknowledge.engine.operations.yaml_tree import Entry, Node, Tree, read_tree
+from openknowledge.engine.operations.yaml_tree import Node, Tree, read_tree
 
 Operation = Literal["add", "remove", "replace", "move", "copy", "test"]
 _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
@@ -54,7 +55,7 @@ class PageParts:
 
 
 def split_page(data: bytes) -> PageParts:
-    """Take a page with frontmatter apart. Raises ``OpenKnowledgeError`` when it has none or it never closes."""
+    """Take a page apart. Raises ``OpenKnowledgeError`` when it has no frontmatter or it never closes."""
     mark = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     end = data.find(b"\n", mark)
     opening = data[mark:] if end < 0 else data[mark:end]
@@ -78,15 +79,16 @@ def edit_frontmatter(
     """Return the page ``data`` with the RFC 6902 ``patch`` applied to its frontmatter.
 
     ``allowed`` are the top-level keys that the patch may reach (``None``: every one). Raises
-    ``OpenKnowledgeError`` when the patch is malformed, reaches elsewhere or does not apply, when the frontmatter
-    is broken, and when a change cannot be written exactly; ``LimitError`` for a patch beyond a limit.
+    ``OpenKnowledgeError`` when the patch is malformed, reaches elsewhere or does not apply, when the
+    frontmatter is broken, and when a change cannot be written exactly; ``LimitError`` for a patch beyond a
+    limit.
     """
     operations = check_patch(patch, allowed)
     parts = split_page(data)
     if len(operations) * len(parts.yaml) > limits.PATCH_WORK_BYTES:
         raise LimitError(
-            f"{len(operations)} patch operations on {len(parts.yaml)} bytes of frontmatter are too much work: "
-            "split the patch",
+            f"{len(operations)} patch operations on {len(parts.yaml)} bytes of frontmatter are too much "
+            "work: split the patch",
             limit="PATCH_WORK_BYTES",
         )
     try:
@@ -266,9 +268,14 @@ class _Page:
         self._take(text, _read_value(text))
 
     def _take(self, text: str, value: dict[str, Any]) -> None:
+        tree = _read_tree(text)
+        if not _mirrors(tree.root, value):
+            raise OpenKnowledgeError(
+                "the frontmatter is written in a way that YAML readers take differently; it cannot be edited"
+            )
         self.text = text
         self.value = value
-        self.tree: Tree = read_tree(text) if text.strip() else Tree(None, [])
+        self.tree = tree
 
     def apply(self, operation: PatchOperation) -> None:
         """Apply one operation, or raise and stay as before."""
@@ -295,7 +302,7 @@ class _Page:
         self.apply(PatchOperation(operation.number, "add", operation.path, value))
 
     def _take_verified(self, operation: PatchOperation, text: str) -> None:
-        """Take ``text`` if the bundle's reader finds in it what the jsonpatch library makes of the old value."""
+        """Take ``text`` if the bundle's reader finds in it what jsonpatch makes of the old value."""
         import jsonpatch
 
         raw: dict[str, Any] = {"op": operation.op, "path": pointer(operation.path)}
@@ -305,106 +312,110 @@ class _Page:
             expected = jsonpatch.apply_patch(_unshared(self.value), [raw])
         except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
             raise OpenKnowledgeError(f"{operation.describe()}: {error}") from None
-        result = read_yaml(text)
-        value = {} if result.value is None and not text.strip() else result.value
-        if result.value is None and not result.failed and expected == {}:
-            value = {}
-        if result.failed or not _same(value, expected):
-            why = f" ({result.problems[-1].message})" if result.failed else ""
-            raise OpenKnowledgeError(
-                f"{operation.describe()}: the page's YAML is written in a way in which this change cannot be made "
-                f"exactly{why}; make it by hand, or write that part in plain block style first"
-            )
-        self._take(text, expected)
+        try:
+            value = _read_value(text)
+            if _same(value, expected):
+                self._take(text, value)
+                return
+            why = ""
+        except OpenKnowledgeError as error:
+            why = f" ({error.message})"
+        raise OpenKnowledgeError(
+            f"{operation.describe()}: the page's YAML is written in a way in which this change cannot be made "
+            f"exactly{why}; make it by hand, or write that part in plain block style first"
+        )
 
     def _edits(self, operation: PatchOperation) -> list[Edit]:
-        chain = self._chain(operation)
-        parent, slot, holder = chain.parent, chain.slot, chain.value
+        parent, slot, holder = self._holder(operation)
         editor = YamlEditor(self.text, self.tree, self.line_break)
-        token = operation.path[-1]
-        if isinstance(holder, list):
-            assert parent is not None
-            index = _index(token, len(holder), appending=operation.op == "add")
+        step = operation.path[-1]
+        if isinstance(holder, dict):
+            if operation.op == "add" and step not in holder:
+                return editor.append_pair(parent, step, operation.value, slot)
+            if step not in holder:
+                raise OpenKnowledgeError(f"there is no key {_short(step)}")
+            old = holder[step]
+        else:
+            index = _index(step, len(holder), appending=operation.op == "add")
             if operation.op == "add":
-                return editor.insert_item(parent, index, operation.value, slot)
-            return self._change(operation, editor, chain, index, holder[index])
-        if operation.op == "add" and token not in holder:
-            return editor.append_pair(parent, token, operation.value, slot)
-        if token not in holder:
-            raise OpenKnowledgeError(f"there is no key {_short(token)}")
-        assert parent is not None
-        index = _entry_index(parent, token)
-        if operation.op == "remove" and sum(entry.name == token for entry in parent.entries) > 1:
-            raise OpenKnowledgeError(
-                f"the key {_short(token)} is repeated; remove the earlier one by hand first"
-            )
-        return self._change(operation, editor, chain, index, holder[token])
+                return editor.insert_item(_present(parent), index, operation.value, slot)
+            old = holder[index]
+        index = _entry_index(_present(parent), step)
+        return self._change(operation, editor, _present(parent), slot, index, old)
 
     def _change(
-        self, operation: PatchOperation, editor: YamlEditor, chain: _Chain, index: int, old: Any
+        self,
+        operation: PatchOperation,
+        editor: YamlEditor,
+        parent: Node,
+        slot: Slot | None,
+        index: int,
+        old: Any,
     ) -> list[Edit]:
-        parent = chain.parent
-        assert parent is not None
         entry = parent.entries[index]
         if operation.op == "remove":
+            if sum(other.name == entry.name for other in parent.entries) > 1:
+                raise OpenKnowledgeError(
+                    f"the key {_short(entry.name)} is repeated; remove the earlier one by hand first"
+                )
             self._refuse_lost_anchor(entry.start, entry.end)
-            return editor.remove(parent, index, chain.slot)
+            return editor.remove(parent, index, slot)
         if _same(old, operation.value):
             return []
-        self._refuse_lost_anchor(entry.value.start, max(entry.value.end, entry.value.start))
+        self._refuse_lost_anchor(entry.value.start, entry.value.end)
         return editor.replace(parent, entry, operation.value)
 
-    def _chain(self, operation: PatchOperation) -> _Chain:
-        """Walk to the collection that holds the operation's target, refusing what is shared through an anchor."""
+    def _holder(self, operation: PatchOperation) -> tuple[Node | None, Slot | None, Any]:
+        """Return the collection that holds the operation's target: its node, where it stands, its value.
+
+        The node is ``None`` for an empty text. Raises where the way leads through what aliases share.
+        """
         node, value = self.tree.root, cast("Any", self.value)
         slot: Slot | None = None
         referenced = {id(alias.target) for alias in self.tree.aliases}
-        for depth, token in enumerate(operation.path):
-            if node is not None and node.kind == "alias":
-                raise OpenKnowledgeError(
-                    f"{pointer(operation.path[:depth])} is the alias *{self._alias_name(node)}: a change would also "
-                    "change the value it stands for; write the value out first"
-                )
-            if node is not None and id(node) in referenced:
-                raise OpenKnowledgeError(
-                    f"{pointer(operation.path[:depth]) or '/'} carries the anchor &{node.anchor}, which aliases "
-                    "refer to: a change would also change them; write the values out first"
-                )
+        for depth, step in enumerate(operation.path):
+            at = pointer(operation.path[:depth])
+            if node is not None:
+                self._refuse_shared(node, at, referenced)
             if not isinstance(value, (dict, list)):
-                raise OpenKnowledgeError(
-                    f"{pointer(operation.path[:depth])} is {_kind(value)}, not a mapping or list"
-                )
+                raise OpenKnowledgeError(f"{at} is {_kind(value)}, not a mapping or list")
             if depth == len(operation.path) - 1:
                 break
-            assert node is not None or not value
             if isinstance(value, list):
-                index = _index(token, len(value), appending=False)
-                value = value[index]
+                value = value[_index(step, len(value), appending=False)]
+            elif step in value:
+                value = value[step]
             else:
-                if token not in value:
-                    raise OpenKnowledgeError(
-                        f"{pointer(operation.path[: depth + 1])} does not exist; add it first"
-                    )
-                assert node is not None
-                index = _entry_index(node, token)
-                value = value[token]
-            assert node is not None
-            slot = Slot(node, node.entries[index])
-            node = node.entries[index].value
-        return _Chain(node, slot, value)
+                raise OpenKnowledgeError(
+                    f"{pointer(operation.path[: depth + 1])} does not exist; add it first"
+                )
+            parent = _present(node)
+            slot = Slot(parent, parent.entries[_entry_index(parent, step)])
+            node = slot.entry.value
+        return node, slot, value
 
-    def _alias_name(self, alias: Node) -> str:
-        return self.text[alias.start + 1 : alias.end]
+    def _refuse_shared(self, node: Node, at: str, referenced: set[int]) -> None:
+        if node.kind == "alias":
+            raise OpenKnowledgeError(
+                f"{at} is the alias {self.text[node.start : node.end]}: a change would also change the value "
+                "it stands for; write the value out first"
+            )
+        if id(node) in referenced:
+            raise OpenKnowledgeError(
+                f"{at or '/'} carries the anchor &{node.anchor}, which aliases refer to: a change would also "
+                "change them; write the values out first"
+            )
 
     def _refuse_lost_anchor(self, start: int, end: int) -> None:
         for alias in self.tree.aliases:
             target = alias.target
-            assert target is not None
-            if start <= target.start < end and not start <= alias.start < end:
-                raise OpenKnowledgeError(
-                    f"the anchor &{target.anchor} would go, but the alias on line "
-                    f"{self.text.count(chr(10), 0, alias.start) + 2} still refers to it; write its value out first"
-                )
+            if target is None or not start <= target.start < end or start <= alias.start < end:
+                continue
+            line = self.text.count("\n", 0, alias.start) + 2
+            raise OpenKnowledgeError(
+                f"the anchor &{target.anchor} would go, but the alias on line {line} still refers to it; "
+                "write its value out first"
+            )
 
     def _value_at(self, operation: PatchOperation, path: tuple[str, ...]) -> Any:
         value: Any = self.value
@@ -421,13 +432,10 @@ class _Page:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    """The collection that an operation changes: its node, where it stands, and its value."""
-
-    parent: Node | None
-    slot: Slot | None
-    value: Any
+def _present(node: Node | None) -> Node:
+    if node is None:
+        raise OpenKnowledgeError("the frontmatter is empty")
+    return node
 
 
 def _entry_index(node: Node, name: str) -> int:
@@ -438,8 +446,36 @@ def _entry_index(node: Node, name: str) -> int:
     raise OpenKnowledgeError(f"there is no key {_short(name)}")
 
 
-def _entries_named(node: Node, name: str) -> list[Entry]:
-    return [entry for entry in node.entries if entry.name == name]
+def _read_tree(text: str) -> Tree:
+    import yaml
+
+    try:
+        return read_tree(text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 2 if error.problem_mark is not None else 1
+        raise OpenKnowledgeError(
+            f"the frontmatter must be repaired before it can be edited: {error.problem}", line=line
+        ) from None
+
+
+def _mirrors(node: Node | None, value: Any) -> bool:
+    """Return whether the places in the text and the value read from it have the same shape."""
+    if node is None:
+        return isinstance(value, dict) and not value
+    if node.kind == "alias":
+        return True
+    if node.kind == "mapping":
+        if not isinstance(value, dict) or set(value) != {entry.name for entry in node.entries}:
+            return False
+        last = {entry.name: entry.value for entry in node.entries}
+        return all(_mirrors(last[key], item) for key, item in value.items())
+    if node.kind == "sequence":
+        return (
+            isinstance(value, list)
+            and len(value) == len(node.entries)
+            and all(_mirrors(entry.value, item) for entry, item in zip(node.entries, value, strict=True))
+        )
+    return not isinstance(value, (dict, list))
 
 
 def _read_value(text: str) -> dict[str, Any]:
@@ -497,12 +533,12 @@ def _unshared(value: Any) -> Any:
     return value
 
 
-def _index(token: str, length: int, *, appending: bool) -> int:
-    if token == "-" and appending:
+def _index(step: str, length: int, *, appending: bool) -> int:
+    if step == "-" and appending:
         return length
-    if re.fullmatch(r"0|[1-9][0-9]{0,14}", token, re.ASCII) is None:
-        raise OpenKnowledgeError(f"{_short(token)} is not an index of a list (0, 1, 2 ...)")
-    index = int(token)
+    if re.fullmatch(r"0|[1-9][0-9]{0,14}", step, re.ASCII) is None:
+        raise OpenKnowledgeError(f"{_short(step)} is not an index of a list (0, 1, 2 ...)")
+    index = int(step)
     if index > length or (index == length and not appending):
         raise OpenKnowledgeError(f"there is no index {index}: the list holds {length}")
     return index

@@ -1,8 +1,8 @@
-"""Edits of exact ranges of a YAML text: set, insert or remove one value and leave every other character alone.
+"""Edits of exact ranges of a YAML text: set, insert or remove one value, leave every other character alone.
 
-The way by a round trip (ruamel.yaml) was tried and left: it rewrites quoting, line widths, indentation of
-sequences and blank lines of values nobody touched. Here each change is computed as a few replaced ranges from the
-places that libyaml reports, and the caller reads the result again to see that it says what was meant.
+The way by a round trip (ruamel.yaml) was tried and left: it rewrites line endings, indentation, folded lines
+and blanks of values nobody touched. Here each change is a few replaced ranges, computed from the places that
+libyaml reports, and the caller reads the result again to see that it says what was meant.
 
 Comments belong to what stands on their own line: a comment behind a removed value goes with it, comment lines
 between values stay.
@@ -23,7 +23,7 @@ from openknowledge.engine.operations.yaml_emit import (
     key_text,
     pair_lines,
 )
-from openknowledge.engine.operations.yaml_tree import BLOCK_SCALAR_HEADER, Entry, Node, Tree
+from openknowledge.engine.operations.yaml_tree import Entry, Node, Tree, block_scalar_header_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 class YamlEditor:
-    """Computes the edits of one text. ``tree`` is its tree, ``line_break`` what an empty text's lines end in."""
+    """Computes the edits of one text. ``line_break`` is what lines end in where the text has none."""
 
     def __init__(self, text: str, tree: Tree, line_break: str) -> None:
         self.text = text
@@ -88,7 +88,7 @@ class YamlEditor:
         return self._flow_insert(mapping, len(mapping.entries), pair)
 
     def insert_item(self, sequence: Node, index: int, value: object, at: Slot | None) -> list[Edit]:
-        """Return the edits that put ``value`` before item ``index`` of ``sequence``, or after its last one."""
+        """Return the edits that make ``value`` item ``index`` of ``sequence``."""
         if sequence.is_block_collection:
             return self._block_insert(sequence, index, value)
         if not sequence.entries and self._may_become_block(sequence, at):
@@ -222,8 +222,11 @@ class YamlEditor:
     def _block_remove(self, parent: Node, index: int) -> list[Edit]:
         entry = parent.entries[index]
         if self._is_first_on_line(entry.start):
-            return [Edit(self._line_start(entry.start), self._next_line(entry.end), "")]
-        # The first entry stands behind a dash: the second takes its place there, unless comment lines lie between.
+            stop = self._next_line(entry.end)
+            if index > 0 and self._keeps_blank_lines(parent.entries[index - 1].value):
+                stop = self._after_blank_lines(stop)
+            return [Edit(self._line_start(entry.start), stop, "")]
+        # The first entry stands behind a dash: the second takes its place, unless comments lie between.
         following = parent.entries[index + 1].start
         if self._next_line(entry.end) == self._line_start(following):
             return [Edit(entry.start, following, "")]
@@ -378,16 +381,25 @@ class YamlEditor:
             start = above
         return start
 
+    def _after_blank_lines(self, at: int) -> int:
+        while at < len(self.text) and not self._rest_of_line(at).strip(" "):
+            at = self._next_line(at)
+        return at
+
+    def _keeps_blank_lines(self, node: Node) -> bool:
+        """Whether ``node`` ends in a literal or folded scalar that would take up blank lines after it."""
+        while node.is_block_collection:
+            node = node.entries[-1].value
+        return node.style in ("|", ">") and "+" in self.text[node.body : self._header_end(node)]
+
     def _value_start(self, old: Node) -> tuple[int, str]:
-        """Return where a replaced value begins and what is kept of its properties: the anchor, not the tag."""
+        """Return where a replaced value begins and what stays of its properties: the anchor, not the tag."""
         if old.tagged:
             return old.start, f"&{old.anchor} " if old.anchor else ""
         return old.body, ""
 
     def _header_end(self, old: Node) -> int:
-        header = BLOCK_SCALAR_HEADER.match(self.text, old.body)
-        assert header is not None
-        return header.end()
+        return block_scalar_header_end(self.text, old.body)
 
     def _is_lone_explicit_key(self, entry: Entry) -> bool:
         return entry.key is not None and entry.start != entry.key.start

@@ -30,7 +30,7 @@ class Layout:
 
 
 def is_block_value(value: object) -> bool:
-    """Return whether ``value`` takes lines of its own in block style: a list or mapping that holds something."""
+    """Return whether ``value`` takes lines of its own in block style: a non-empty list or mapping."""
     return isinstance(value, (dict, list)) and bool(value)
 
 

@@ -1,7 +1,7 @@
 """Where everything stands in a YAML text: a tree of nodes and entries with offsets into the text.
 
-The tree holds places, not values: ``engine.bundle.yaml_reader`` says what a text means. Offsets are code points.
-libyaml's events give the nodes and its tokens the indicators (``-``, ``:``, ``?`` and ``,``) between them.
+The tree holds places, not values: ``engine.bundle.yaml_reader`` says what a text means. Offsets are code
+points. libyaml's events give the nodes and its tokens the indicators (``-``, ``:``, ``?``) between them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Node:
 
     ``start`` includes anchor and tag, ``properties_end`` is where those end (``start`` without them) and
     ``body`` where the value itself begins. ``end`` is the end of the value's last character: no line break,
-    blank line or comment after it belongs to the value. ``style`` is ``block`` or ``flow`` for a collection and
-    the indicator (``""``, ``'``, ``"``, ``|``, ``>``) for a scalar.
+    blank line or comment after it belongs to the value. ``style`` is ``block`` or ``flow`` for a collection
+    and the indicator (``""``, ``'``, ``"``, ``|``, ``>``) for a scalar.
     """
 
     kind: Kind
@@ -56,8 +56,8 @@ class Entry:
     """A key with its value, or an item of a sequence.
 
     ``start`` is the first character (the dash, the question mark or the key), ``indicator`` the offset after
-    the ``-`` or ``:`` (-1 when there is none: an item of a flow sequence, a key alone) and ``end`` the end of the
-    last character.
+    the ``-`` or ``:`` (-1 when there is none: an item of a flow sequence, a key alone) and ``end`` the end of
+    the last character.
     """
 
     start: int
@@ -105,7 +105,6 @@ class _Indicators:
         self.dashes: list[int] = []
         self.colons: list[int] = []
         self.questions: list[int] = []
-        self.commas: list[int] = []
         scanner = loader(text)
         try:
             while scanner.check_token():
@@ -116,8 +115,6 @@ class _Indicators:
                     self.colons.append(at)
                 elif name == "BlockEntryToken":
                     self.dashes.append(at)
-                elif name == "FlowEntryToken":
-                    self.commas.append(at)
                 elif name == "KeyToken" and token.end_mark.index > at:
                     self.questions.append(at)
         finally:
@@ -233,17 +230,23 @@ def _properties(text: str, start: int, end: int) -> tuple[int, int]:
     """Return where anchor and tag end that begin at ``start``, and where the value after them begins."""
     properties_end = at = start
     while at < end and text[at] in "&!":
-        if text.startswith("!<", at):
-            at = text.index(">", at) + 1
-        else:
-            at = _PROPERTY_END.search(text, at).start()  # type: ignore[union-attr]
-        properties_end = min(at, end)
-        at = min(_BLANKS.match(text, at).end(), end)  # type: ignore[union-attr]
+        properties_end = min(_end(_PROPERTY, text, at), end)
+        at = min(_end(_BLANKS, text, properties_end), end)
     return properties_end, at
 
 
-_PROPERTY_END = re.compile(r"[\s,\[\]{}]|\Z")
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found is not None else at
+
+
+_PROPERTY = re.compile(r"!<[^>]*>|[&!][^\s,\[\]{}]*")
 _BLANKS = re.compile(r"(?:\s+(?:#[^\n]*)?)*")
+
+
+def block_scalar_header_end(text: str, body: int) -> int:
+    """Return where the header (``|2-``) of the literal or folded scalar at ``body`` ends."""
+    return _end(_BLOCK_SCALAR_HEADER, text, body)
 
 
 def _block_scalar_end(text: str, body: int, end: int) -> int:
@@ -252,24 +255,18 @@ def _block_scalar_end(text: str, body: int, end: int) -> int:
     Blank lines at the end are content only where ``+`` keeps them, or where they hold more spaces than the
     indentation.
     """
-    header = BLOCK_SCALAR_HEADER.match(text, body)
-    assert header is not None
-    lines = text[header.end() : end].split("\n")
-    first, content = lines[0], lines[1:]
-    if content and content[-1] == "" and text.startswith("\n", end - 1):
+    header_end = block_scalar_header_end(text, body)
+    comment, *content = text[header_end:end].split("\n")
+    if content and not content[-1]:
         content.pop()
-    indent = max((len(row) - len(row.lstrip(" ")) for row in content if row.strip()), default=0)
-    filled = [len(row) - len(row.lstrip(" ")) for row in content if row.strip()]
-    if filled:
-        indent = filled[0]
-    if "+" not in header.group():
+    indent = next((len(row) - len(row.lstrip(" ")) for row in content if row.strip()), 0)
+    if "+" not in text[body:header_end]:
         while content and not content[-1].strip() and len(content[-1].rstrip("\r")) <= indent:
             content.pop()
     if not content:
-        return header.end()
-    stop = header.end() + len(first) + sum(len(row) + 1 for row in content)
-    return stop - 1 if text.startswith("\r", stop - 1) else stop
+        return header_end
+    stop = header_end + len(comment) + sum(len(row) + 1 for row in content)
+    return stop - 1 if text[stop - 1] == "\r" else stop
 
 
-BLOCK_SCALAR_HEADER = re.compile(r"[|>][-+0-9]*")
-"""The header of a literal or folded scalar, without the comment that may follow it."""
+_BLOCK_SCALAR_HEADER = re.compile(r"[|>][-+0-9]*")
