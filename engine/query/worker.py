@@ -348,7 +348,7 @@ def _spawn_and_wait(
 
 
 def spawned() -> NoReturn:
-    """Be the child of ``run_spawned``: read a job from standard input, write the answer to standard output."""
+    """Be the child of ``run_spawned``: read a job from standard input, and write its answer to the output."""
     source: BinaryIO = sys.stdin.buffer
     size = int.from_bytes(source.read(4))
     prepare, what, seconds, memory_bytes, result_bytes = json.loads(source.read(size))

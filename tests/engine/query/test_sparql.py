@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pyoxigraph as ox
 import pytest
-
 from openknowledge.engine.errors import OpenKnowledgeError
 from openknowledge.engine.query.sparql import Dataset, check_query, evaluate, solve
 from openknowledge.schemas.sparql import SparqlPolicy
