@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from openknowledge.schemas.common import Policy, Provenance, Revision
+
 
 class SparqlEngine(TypedDict):
     """The program that evaluated the query."""
@@ -22,30 +24,11 @@ class SparqlTerm(TypedDict):
     direction: NotRequired[Literal["ltr", "rtl"]]
 
 
-class SparqlSource(TypedDict):
-    """Where a claim was read."""
-
-    document: str
-    documentId: str
-    locator: str
-    contentSha256: str
-    lineStart: NotRequired[int]
-    lineEnd: NotRequired[int]
-
-
 class SparqlBinding(TypedDict):
     """One row: the bound variables, and the provenance of the claims that contain their values."""
 
     values: dict[str, SparqlTerm]
-    sources: list[SparqlSource]
-
-
-class SparqlPolicy(TypedDict):
-    """What the access filter removed before the query."""
-
-    allowedAccess: list[str]
-    removedSources: int
-    removedClaims: int
+    sources: list[Provenance]
 
 
 class SparqlResult(TypedDict):
@@ -53,11 +36,11 @@ class SparqlResult(TypedDict):
 
     schemaVersion: str
     root: str
-    revision: str
+    revision: Revision
     engine: SparqlEngine
     queryType: Literal["select", "ask"]
     variables: list[str]
     bindings: list[SparqlBinding]
     boolean: NotRequired[bool]
     truncated: bool
-    policy: SparqlPolicy
+    policy: Policy

@@ -35,7 +35,8 @@ from openknowledge.engine.query.sparql_results import (
 from openknowledge.engine.query.sparql_rows import Order, Term
 from openknowledge.engine.query.sparql_syntax import syntax_error
 from openknowledge.engine.query.worker import Bounds, Cancelled, can_fork, run_forked, run_spawned
-from openknowledge.schemas.sparql import SparqlPolicy, SparqlResult, SparqlSource
+from openknowledge.schemas.common import Policy, Provenance, Revision
+from openknowledge.schemas.sparql import SparqlResult
 
 __all__ = [
     "Dataset",
@@ -113,7 +114,7 @@ def _solutions(query: ParsedQuery, answer: bytes) -> Solutions:
     return read_answer(query.form, content)
 
 
-def _no_sources(_: Sequence[Term]) -> Sequence[SparqlSource]:
+def _no_sources(_: Sequence[Term]) -> Sequence[Provenance]:
     return ()
 
 
@@ -122,8 +123,8 @@ def evaluate(
     query: ParsedQuery,
     *,
     root: str,
-    revision: str,
-    policy: SparqlPolicy,
+    revision: Revision,
+    policy: Policy,
     sources_of: SourcesOf = _no_sources,
     max_results: int = limits.RESULTS,
     timeout: float = limits.QUERY_SECONDS,

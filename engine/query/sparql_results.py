@@ -10,7 +10,8 @@ from typing import Any, Literal, cast
 from openknowledge.engine.errors import UsageError
 from openknowledge.engine.query.sparql_query import QueryForm
 from openknowledge.engine.query.sparql_rows import UNBOUND, Row, Term
-from openknowledge.schemas.sparql import SparqlBinding, SparqlPolicy, SparqlResult, SparqlSource, SparqlTerm
+from openknowledge.schemas.common import Policy, Provenance, Revision
+from openknowledge.schemas.sparql import SparqlBinding, SparqlResult, SparqlTerm
 
 ResultFormat = Literal["srj", "xml", "csv", "tsv"]
 GraphFormat = Literal["turtle", "ntriples", "nquads", "trig", "jsonld"]
@@ -24,7 +25,7 @@ _GRAPH_FORMATS = {
     "jsonld": "JSON_LD",
 }
 
-SourcesOf = Callable[[Sequence[Term]], Sequence[SparqlSource]]
+SourcesOf = Callable[[Sequence[Term]], Sequence[Provenance]]
 """Returns the provenance of the claims that contain any of these terms."""
 
 
@@ -61,7 +62,7 @@ def _terms(rows: Sequence[Sequence[Sequence[str]]]) -> tuple[Row, ...]:
 
 
 def json_result(
-    solutions: Solutions, *, root: str, revision: str, policy: SparqlPolicy, sources_of: SourcesOf
+    solutions: Solutions, *, root: str, revision: Revision, policy: Policy, sources_of: SourcesOf
 ) -> SparqlResult:
     """Return the JSON result of a SELECT or ASK query; ``sources_of`` is called once for each row.
 

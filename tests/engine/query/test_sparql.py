@@ -4,10 +4,11 @@ import pyoxigraph as ox
 import pytest
 from openknowledge.engine.errors import OpenKnowledgeError
 from openknowledge.engine.query.sparql import Dataset, check_query, evaluate, solve
-from openknowledge.schemas.sparql import SparqlPolicy
+from openknowledge.schemas.common import Policy, Revision
 
 REVISION = "urn:openknowledge:revision:" + "0" * 64
-POLICY: SparqlPolicy = {"allowedAccess": [], "removedSources": 0, "removedClaims": 0}
+AT: Revision = {"specVersion": "0.2", "indexSha256": "0" * 64}
+POLICY: Policy = {"allowedAccess": [], "removedSources": 0, "removedClaims": 0}
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def dataset() -> Dataset:
 
 def test_select_gives_rows_with_typed_terms(dataset: Dataset) -> None:
     query = check_query("SELECT ?s ?l { ?s x:label ?l }", dataset)
-    result = evaluate(dataset, query, root="r", revision="0" * 64, policy=POLICY)
+    result = evaluate(dataset, query, root="r", revision=AT, policy=POLICY)
     assert [row["values"]["s"]["value"] for row in result["bindings"]] == ["urn:x:a", "urn:x:b"]
 
 
