@@ -1,0 +1,22 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+PathArgument = Annotated[
+    str, typer.Argument(metavar="[PATH]", help="The bundle's directory.", show_default=False)
+]
+Spec = Annotated[
+    str, typer.Option("--spec", metavar="VERSION", help="OKF version to read by: 0.1, 0.2 or latest.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Out = Annotated[
+    Optional[Path],  # noqa: UP045 - typer reads this annotation at run time
+    typer.Option(
+        "--out", metavar="FILE", help="Write to FILE instead of standard output.", show_default=False
+    ),
+]

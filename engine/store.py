@@ -1,0 +1,317 @@
+"""The store: one immutable snapshot of a bundle, from which every answer of the product comes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openknowledge.engine import limits
+from openknowledge.engine.analysis.listing import list_bundle
+from openknowledge.engine.analysis.report import validation_report
+from openknowledge.engine.bundle.bundle import Bundle, read_bundle, spec_version
+from openknowledge.engine.bundle.document import Document
+from openknowledge.engine.bundle.issues import Issue
+from openknowledge.engine.bundle.sections import Section
+from openknowledge.engine.bundle.slugs import slug
+from openknowledge.engine.bundle.validation import Override, apply_overrides, validate_okf
+from openknowledge.engine.clock import Clock, system_clock
+from openknowledge.engine.config import Config, read_config
+from openknowledge.engine.errors import OpenKnowledgeError, UsageError
+from openknowledge.engine.facts.provenance import Provenance, document_sha256
+
+if TYPE_CHECKING:
+    from openknowledge.engine.analysis.document_graph import GraphFormat
+    from openknowledge.engine.facts.facts import Facts
+    from openknowledge.engine.facts.rdf import RdfFormat
+    from openknowledge.engine.facts.terms import Triple
+    from openknowledge.engine.query.sparql import Dataset, ParsedQuery, Solutions
+    from openknowledge.schemas.common import Policy, Revision
+    from openknowledge.schemas.common import Provenance as ProvenanceJson
+    from openknowledge.schemas.export import BundleExport
+    from openknowledge.schemas.get import GetResult
+    from openknowledge.schemas.graph import DocumentGraph
+    from openknowledge.schemas.listing import ListResult
+    from openknowledge.schemas.sparql import SparqlResult
+    from openknowledge.schemas.validation import ValidationReport
+
+PROFILES = ("bundle", "okf")
+
+
+class Store:
+    """One revision of a bundle at one instant. Each view of it is built when first asked for.
+
+    Open it with ``Store.open``. Stores share nothing: two in one process do not know of each other.
+    """
+
+    def __init__(self, bundle: Bundle, now: datetime, config: Config | None = None) -> None:
+        self.bundle = bundle
+        self.now = now
+        self.config = config or Config()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] = ".",
+        *,
+        spec: str = "latest",
+        clock: Clock = system_clock,
+        previous: Store | None = None,
+    ) -> Store:
+        """Read the bundle at ``path`` as it is now.
+
+        ``spec`` is the OKF version to read it by: 0.1, 0.2 or latest. With ``previous``, a store of the same
+        path, pages whose files have not changed are not read again. Raises ``OpenKnowledgeError`` when there
+        is no such directory, ``UsageError`` for an unknown ``spec``.
+        """
+        version = spec_version(spec)
+        known = previous.bundle if previous is not None and previous.bundle.spec == version else None
+        bundle = read_bundle(path, spec=version, previous=known)
+        return cls(bundle, clock(), read_config(bundle.root))
+
+    @property
+    def root(self) -> Path:
+        """The bundle's directory, absolute."""
+        return self.bundle.root
+
+    @property
+    def revision(self) -> Revision:
+        """Which bytes every answer of this store is about."""
+        return {"specVersion": self.bundle.spec, "indexSha256": self.bundle.index_sha256}
+
+    @property
+    def policy(self) -> Policy:
+        """What was kept out of the answers."""
+        return {"allowedAccess": [], "removedSources": 0, "removedClaims": 0}
+
+    # What is wrong
+
+    @cached_property
+    def _okf_issues(self) -> list[Issue]:
+        return [*self.config.issues, *validate_okf(self.bundle)]
+
+    def issues(
+        self, *, profile: str = "bundle", overrides: Mapping[str, Override] | None = None
+    ) -> list[Issue]:
+        """Return everything that is wrong in the bundle, sorted by path and line.
+
+        ``profile`` ``okf`` leaves out the checks of typed claims. ``overrides`` change severities on top of
+        the bundle's own settings. Raises ``UsageError`` for an unknown profile.
+        """
+        if profile not in PROFILES:
+            raise UsageError(f"unknown validation profile {profile!r}; choose one of {', '.join(PROFILES)}")
+        return apply_overrides(self._okf_issues, {**self.config.overrides, **(overrides or {})})
+
+    def validate(
+        self, *, profile: str = "bundle", overrides: Mapping[str, Override] | None = None
+    ) -> ValidationReport:
+        """Return the validation report. Arguments and errors as for ``issues``."""
+        return validation_report(
+            self.bundle,
+            self.issues(profile=profile, overrides=overrides),
+            profile=profile,
+            config_path=self.config.path,
+            overrides={**self.config.overrides, **(overrides or {})},
+            quarantined=[],
+            skipped=frozenset({"claim-profile"}) if profile == "okf" else frozenset(),
+        )
+
+    # What is there
+
+    def inventory(self) -> ListResult:
+        """Return every page and file with what it says of its trust and lifecycle."""
+        return list_bundle(self.bundle, self.issues(), self.now, lambda _document: None)
+
+    def get(self, reference: str) -> GetResult:
+        """Return one page, or one section of it, as it stands.
+
+        ``reference`` is a path or id, with ``#`` and a section's anchor for a section. Raises
+        ``OpenKnowledgeError`` when there is no such page or section, with the nearest names.
+        """
+        document, section = self._find(reference)
+        place = Provenance(self.bundle, document, section)
+        lines = document.data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+        first, last = (section.line_start, section.line_end) if section else (1, len(lines))
+        result: GetResult = {
+            "schemaVersion": "1",
+            "root": str(self.root),
+            "revision": self.revision,
+            "id": section.id if section else document.id,
+            "path": document.path,
+            "kind": document.kind,
+            "title": document.title,
+            "lineStart": first,
+            "lineEnd": last,
+            "locator": place.locator,
+            "contentSha256": place.content_sha256,
+            "text": "\n".join(lines[first - 1 : last]),
+        }
+        if section:
+            result["heading"] = section.heading
+            result["headingPath"] = list(section.heading_path)
+        else:
+            result["documentSha256"] = document_sha256(document)
+        if not document.reserved:
+            from openknowledge.engine.analysis.listing import okf02
+
+            result["okf02"] = okf02(document.metadata, self.now)
+        return result
+
+    def _find(self, reference: str) -> tuple[Document, Section | None]:
+        document = self.bundle.document_at(reference)
+        name, mark, anchor = reference.rpartition("#")
+        if document is not None or not mark:
+            if document is None:
+                raise OpenKnowledgeError(_no_page(self.bundle, reference))
+            return document, None
+        document = self.bundle.document_at(name)
+        if document is None:
+            raise OpenKnowledgeError(_no_page(self.bundle, name))
+        section = document.section_with_anchor(anchor) or document.section_with_anchor(slug(anchor))
+        if section is None:
+            slugs = [part.slug for part in document.sections]
+            known = ", ".join(slugs[:20]) + (", ..." if len(slugs) > 20 else "") if slugs else "none"
+            raise OpenKnowledgeError(
+                f"page {document.path!r} has no section {anchor!r}; its sections: {known}"
+            )
+        return document, section
+
+    def graph(self) -> DocumentGraph:
+        """Return the pages and how they depend on each other."""
+        from openknowledge.engine.analysis.document_graph import document_graph
+
+        return document_graph(self.bundle)
+
+    def export_graph(self, graph_format: GraphFormat) -> bytes:
+        """Return the document graph as ``graphml`` or ``dot``."""
+        from openknowledge.engine.analysis.document_graph import serialize_graph
+
+        return serialize_graph(self.graph(), graph_format)
+
+    def export_json(self) -> BundleExport:
+        """Return every page with frontmatter, sections, links and digests."""
+        from openknowledge.engine.analysis.export import export_bundle
+
+        return export_bundle(self.bundle, self.now)
+
+    # Facts and RDF
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The base relations of the bundle."""
+        from openknowledge.engine.facts.facts import Facts
+
+        return Facts(self.bundle, self.now)
+
+    @cached_property
+    def triples(self) -> list[Triple]:
+        """Every triple that the bundle asserts, unique and sorted."""
+        from openknowledge.engine.facts.rdf import document_triples
+
+        return sorted(set(document_triples(self.facts)))
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes that a query may use without declaring them."""
+        from openknowledge.engine.facts.terms import NAMESPACES
+
+        return NAMESPACES
+
+    def export_rdf(self, rdf_format: RdfFormat) -> bytes:
+        """Return the graph of the bundle in an RDF syntax. Raises ``UsageError`` for an unknown one."""
+        from openknowledge.engine.facts.rdf import dataset_json, serialize
+        from openknowledge.engine.facts.terms import revision_graph
+
+        graph = revision_graph(self.bundle.index_sha256)
+        if rdf_format == "json":
+            import json
+
+            dataset = dataset_json(self.triples, graph, str(self.root), self.revision)
+            return (json.dumps(dataset, ensure_ascii=False, indent=2) + "\n").encode()
+        return serialize(self.triples, graph, rdf_format, self.prefixes)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The RDF dataset that SPARQL queries read."""
+        from openknowledge.engine.facts.terms import derived_graph, revision_graph
+        from openknowledge.engine.query.dataset import load_store
+        from openknowledge.engine.query.sparql import Dataset
+
+        revision = self.bundle.index_sha256
+        loaded = load_store(lambda: self.triples, revision_graph(revision), limits.DATASET_QUADS)
+        return Dataset(loaded, revision_graph(revision), derived_graph(revision), self.prefixes)
+
+    def check_sparql(self, query: str, *, graph_results: bool = False, source: str = "") -> ParsedQuery:
+        """Check a SPARQL query without evaluating it.
+
+        Raises ``TextError`` or ``LimitError`` for what is refused.
+        """
+        from openknowledge.engine.query.sparql import check_query
+
+        return check_query(query, self.dataset, graph_results=graph_results, source=source)
+
+    def solve_sparql(
+        self, query: ParsedQuery, *, limit: int = limits.RESULTS, timeout: float = limits.QUERY_SECONDS
+    ) -> Solutions:
+        """Evaluate a checked query; ``timeout`` is in seconds. Raises ``LimitError`` at a limit."""
+        from openknowledge.engine.query.sparql import solve
+
+        return solve(self.dataset, query, max_results=limit, timeout=timeout)
+
+    def sparql(
+        self, query: str, *, limit: int = limits.RESULTS, timeout: float = limits.QUERY_SECONDS
+    ) -> SparqlResult:
+        """Return the rows of a SELECT or ASK query, each with where its things were read."""
+        return self.sparql_json(self.solve_sparql(self.check_sparql(query), limit=limit, timeout=timeout))
+
+    def sparql_json(self, solutions: Solutions) -> SparqlResult:
+        """Return solutions as the JSON result."""
+        from openknowledge.engine.query.sparql import json_result
+
+        return json_result(
+            solutions,
+            root=str(self.root),
+            revision=self.revision,
+            policy=self.policy,
+            sources_of=lambda terms: self._sources_of_iris(
+                [term.value for term in terms if term.type == "iri"]
+            ),
+        )
+
+    @cached_property
+    def _places_by_iri(self) -> dict[str, Provenance]:
+        """The place of every page and section, by its IRI."""
+        from openknowledge.engine.facts.terms import minted
+
+        revision = self.bundle.index_sha256
+        places: dict[str, Provenance] = {}
+        for document in self.bundle.documents:
+            places[minted(revision, "document", document.path)] = Provenance(self.bundle, document)
+            for section in document.sections:
+                place = Provenance(self.bundle, document, section)
+                places.setdefault(minted(revision, "section", section.id), place)
+        return places
+
+    def _sources_of_iris(self, iris: Iterable[str]) -> list[ProvenanceJson]:
+        found = [self._places_by_iri[iri] for iri in iris if iri in self._places_by_iri]
+        return unique_sources(found)
+
+
+def unique_sources(places: Sequence[Provenance]) -> list[ProvenanceJson]:
+    """Return places as JSON, unique by locator and document, sorted by document and locator."""
+    shown = {(place.document.path, place.locator): place for place in places}
+    return [shown[key].to_json() for key in sorted(shown)]
+
+
+def _no_page(bundle: Bundle, reference: str) -> str:
+    from difflib import get_close_matches
+
+    names = [*bundle.by_id, *bundle.by_path]
+    near = get_close_matches(reference, names, n=3)
+    tails = [name for name in bundle.by_id if name.rpartition("/")[2] == reference.rpartition("/")[2]]
+    hint = sorted({*near, *tails[:3]})
+    message = f"no page {reference!r} in this bundle"
+    return f"{message}; did you mean {', '.join(hint)}?" if hint else message
