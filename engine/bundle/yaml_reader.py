@@ -314,20 +314,23 @@ class _EventReader:
         frame.has_key = True
 
 
+_TAGGED_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "null": (type(None),),
+}
+
+
 def _tagged_scalar(tag: str, text: str) -> Any:
     kind = tag.removeprefix(_CORE)
     if kind == "str":
         return text
-    value: Any = resolve_scalar(text) if text else None
-    wanted: dict[str, tuple[type, ...]] = {
-        "int": (int,),
-        "float": (int, float),
-        "bool": (bool,),
-        "null": (type(None),),
-    }
-    if kind not in wanted or not tag.startswith(_CORE):
+    if kind not in _TAGGED_TYPES or not tag.startswith(_CORE):
         raise ValueError(f"tag {_shown_tag(tag)} is not allowed here")
-    if not isinstance(value, wanted[kind]) or (kind != "bool" and isinstance(value, bool)):
+    value: Any = resolve_scalar(text)
+    fits = isinstance(value, _TAGGED_TYPES[kind]) and (kind == "bool") == isinstance(value, bool)
+    if not fits:
         raise ValueError(f"{text!r} is not a {kind}")
     return float(value) if kind == "float" else value
 
