@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 PathArgument = Annotated[
-    str, typer.Argument(metavar="[PATH]", help="The bundle's directory.", show_default=False)
+    str, typer.Argument(metavar="PATH", help="The bundle's directory.", show_default=False)
 ]
 Spec = Annotated[
     str, typer.Option("--spec", metavar="VERSION", help="OKF version to read by: 0.1, 0.2 or latest.")

@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 def query(
     path: Annotated[
-        str, typer.Argument(metavar="[PATH]", help="The bundle's directory.", show_default=False)
+        str, typer.Argument(metavar="PATH", help="The bundle's directory.", show_default=False)
     ] = ".",
     sparql: Annotated[
         Optional[str],  # noqa: UP045 - typer reads this annotation at run time
