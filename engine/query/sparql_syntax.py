@@ -41,7 +41,7 @@ def syntax_error(query: ParsedQuery, message: str) -> TextError:
     keywords = [part for part in expected if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", part)]
     start = max(0, end - max((len(word) for word in keywords), default=0))
     return query.source.error(
-        "the query is not valid here. Where its grammar is right, look for a variable that is assigned twice, "
+        "the query is not valid here. Where its grammar is right, look for a variable assigned twice, "
         "a VALUES row of another length, a wrong number of arguments, or a blank node in two groups",
         start,
         end - start,

@@ -29,6 +29,10 @@ from typing import BinaryIO, NoReturn
 from openknowledge.engine import limits
 from openknowledge.engine.errors import LimitError, OpenKnowledgeError
 
+if sys.platform != "win32":
+    import fcntl
+    import resource
+
 Task = Callable[[], bytes]
 """What a child does: it returns its answer as bytes. What it imports must be imported before it starts."""
 
@@ -122,6 +126,7 @@ def _fork_and_wait(task: Task, bounds: Bounds, deadline: float, cancelled: Cance
         try:
             # A native library that reports a failed allocation must not block on a full pipe.
             os.set_blocking(trouble_end, False)
+            os.set_blocking(trouble_fd, False)
             child = _fork()
             if child == 0:
                 _be_child(task, answer_end, trouble_end, bounds, deadline)
@@ -134,7 +139,10 @@ def _fork_and_wait(task: Task, bounds: Bounds, deadline: float, cancelled: Cance
             raise _deadline_error(bounds) from None
         code = _end(child)
         child = 0
-        return _answer_of(received, code, os.read(trouble_fd, 4096), bounds)
+        trouble = b""
+        with contextlib.suppress(BlockingIOError):
+            trouble = os.read(trouble_fd, 4096)
+        return _answer_of(received, code, trouble, bounds)
     finally:
         if child > 0:
             _end(child)
@@ -177,7 +185,12 @@ def _end(child: int) -> int:
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     try:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        try:
+            _, status = os.waitpid(child, 0)
+        except KeyboardInterrupt:
+            os.waitpid(child, 0)  # it is dying, and must not stay a zombie
+            raise
+        return os.waitstatus_to_exitcode(status)
     except ChildProcessError:
         return 0
 
@@ -245,8 +258,6 @@ def _be_child(task: Task, answer_end: int, trouble_end: int, bounds: Bounds, dea
 
 def _keep_only(answer_end: int, trouble_end: int) -> int:
     """Close all that the parent had open but the two pipes. Return where the answer goes now."""
-    import fcntl
-
     nothing = os.open(os.devnull, os.O_RDWR)
     sources = [fcntl.fcntl(fd, fcntl.F_DUPFD, 4) for fd in (nothing, nothing, trouble_end, answer_end)]
     for target, fd in enumerate(sources):
@@ -272,9 +283,7 @@ def _arrange_signals(deadline: float) -> None:
 
 def _limit_resources(bounds: Bounds) -> None:
     """Cap the memory, and forbid new files and sockets, where the platform can."""
-    try:
-        import resource
-    except ImportError:
+    if sys.platform == "win32":
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, ValueError):
