@@ -81,6 +81,9 @@ def run(arguments: list[str]) -> int:
     try:
         result = app(arguments, prog_name="okn", standalone_mode=False)
     except TyperException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            sys.stdout.write(error.format_message() + "\n")
+            return 0
         return _report("usage" if error.exit_code == 2 else "runtime", error.format_message(), arguments)
     except typer.Abort:
         return _report("runtime", "aborted", arguments)

@@ -13,8 +13,9 @@ from openknowledge.engine.bundle.document import Document, document_id, parse_do
 from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.links import Resolver, Target, link_kind
 from openknowledge.engine.bundle.markdown import Link
+from openknowledge.engine.bundle.reading import parse_files, utf8_issue
 from openknowledge.engine.bundle.sections import Section
-from openknowledge.engine.bundle.walk import FileState, bundle_root, read_file, walk
+from openknowledge.engine.bundle.walk import FileState, bundle_root, walk
 from openknowledge.engine.errors import UsageError
 
 SPEC_VERSIONS = ("0.1", "0.2")
@@ -105,28 +106,22 @@ def read_bundle(
     root = bundle_root(path)
     inventory = walk(root)
     known = {document.path: document for document in previous.documents} if previous else {}
-    issues = list(inventory.issues)
-    documents = []
-    undecoded = []
     prefix = str(root).rstrip(os.sep) + os.sep
-    for rel in inventory.documents:
-        old = known.get(rel)
-        if old is not None and old.state is not None and old.state == _state(prefix + rel):
-            documents.append(old)
-            continue
-        try:
-            data, state = read_file(prefix + rel)
-            documents.append(parse_document(rel, data, state))
-        except OSError as error:
+    read = {
+        rel: old for rel, old in known.items() if old.state is not None and old.state == _state(prefix + rel)
+    }
+    issues = list(inventory.issues)
+    undecoded = []
+    for rel, result in parse_files(prefix, [rel for rel in inventory.documents if rel not in read]):
+        if isinstance(result, Document):
+            read[rel] = result
+        else:
             undecoded.append(rel)
-            issues.append(Issue(rel, "bundle-read", "error", f"cannot read file: {error.strerror}"))
-        except UnicodeDecodeError as error:
-            undecoded.append(rel)
-            issues.append(_utf8_issue(rel, error))
+            issues.append(result)
     return Bundle(
         root,
         spec,
-        tuple(documents),
+        tuple([read[rel] for rel in inventory.documents if rel in read]),
         tuple(inventory.assets),
         frozenset(inventory.directories),
         tuple(issues),
@@ -150,7 +145,7 @@ def bundle_from_files(root: Path, files: Iterable[tuple[str, bytes]], *, spec: s
             documents.append(parse_document(rel, data))
         except UnicodeDecodeError as error:
             undecoded.append(rel)
-            issues.append(_utf8_issue(rel, error))
+            issues.append(utf8_issue(rel, error))
     return Bundle(
         root, spec, tuple(documents), tuple(assets), frozenset(directories), tuple(issues), tuple(undecoded)
     )
@@ -161,14 +156,6 @@ def _state(path: str) -> FileState | None:
         return FileState.of(os.lstat(path))
     except OSError:
         return None
-
-
-def _utf8_issue(rel: str, error: UnicodeDecodeError) -> Issue:
-    before = error.object[: error.start]
-    line = before.count(b"\n") + 1
-    column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-    message = f"not valid UTF-8: byte 0x{error.object[error.start]:02x} at offset {error.start}"
-    return Issue(rel, "utf-8", "error", message, line, column)
 
 
 __all__ = [

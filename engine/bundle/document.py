@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
 from openknowledge.engine.bundle.frontmatter import Frontmatter, split_frontmatter
 from openknowledge.engine.bundle.issues import Problem
-from openknowledge.engine.bundle.markdown import Outline, outline
+from openknowledge.engine.bundle.markdown import Heading, Link, Outline, outline
 from openknowledge.engine.bundle.okf import Metadata, metadata_of, text_list, text_of
 from openknowledge.engine.bundle.sections import Section, cut_sections
 from openknowledge.engine.bundle.walk import FileState
@@ -122,16 +122,90 @@ def kind_of(path: str) -> Kind:
     return "log" if name == "log.md" else "concept"
 
 
-def parse_document(path: str, data: bytes, state: FileState | None = None) -> Document:
-    """Parse the page at bundle-relative ``path``.
+def decode_page(data: bytes) -> str:
+    """Return the text of a page: without a byte-order mark, line endings LF.
 
     Raises ``UnicodeDecodeError`` when ``data`` is not UTF-8.
     """
     text = data.decode("utf-8")
     if text.startswith("\ufeff"):
         text = text[1:]
-    if "\r\n" in text:
-        text = text.replace("\r\n", "\n")
-    front = split_frontmatter(text)
+    return text.replace("\r\n", "\n") if "\r\n" in text else text
+
+
+def parse_document(path: str, data: bytes, state: FileState | None = None) -> Document:
+    """Parse the page at bundle-relative ``path``.
+
+    Raises ``UnicodeDecodeError`` when ``data`` is not UTF-8.
+    """
+    front = split_frontmatter(decode_page(data))
     found = outline(front.body, front.body_line)
     return Document(path, document_id(path), kind_of(path), data, state, front, found)
+
+
+Parsed = tuple[Any, ...]
+"""What parsing found in one page, in types that ``marshal`` can carry between processes."""
+
+
+def pack_parsed(document: Document) -> Parsed:
+    """Return what parsing ``document`` found, without its text."""
+    front, found = document.frontmatter, document.outline
+    return (
+        (
+            front.present,
+            len(front.body),
+            front.body_line,
+            front.data,
+            len(front.source),
+            front.first_line,
+            [astuple(problem) for problem in front.problems],
+            front.closed,
+        ),
+        (
+            [tuple(heading) for heading in found.headings],
+            [tuple(link) for link in found.links],
+            found.explicit_ids,
+            found.html_ids,
+            found.footnotes,
+            found.hidden_lines,
+            found.code_lines,
+            found.code_blocks,
+            [astuple(problem) for problem in found.problems],
+        ),
+    )
+
+
+def unpack_parsed(path: str, data: bytes, state: FileState | None, parsed: Parsed) -> Document:
+    """Return the document that ``pack_parsed`` took apart, with its text from ``data``."""
+    (present, body, body_line, values, source, first_line, front_problems, closed), rest = parsed
+    text = decode_page(data)
+    front = Frontmatter(
+        present,
+        text[len(text) - body :] if body else "",
+        body_line,
+        values,
+        _yaml_source(text, source),
+        first_line,
+        [Problem(*problem) for problem in front_problems] if front_problems else [],
+        closed,
+    )
+    headings, links, explicit_ids, html_ids, footnotes, hidden, code_lines, code_blocks, problems = rest
+    found = Outline(
+        [Heading(*heading) for heading in headings],
+        [Link(*link) for link in links],
+        explicit_ids,
+        html_ids,
+        footnotes,
+        hidden,
+        code_lines,
+        code_blocks,
+        [Problem(*problem) for problem in problems] if problems else [],
+    )
+    return Document(path, document_id(path), kind_of(path), data, state, front, found)
+
+
+def _yaml_source(text: str, length: int) -> str:
+    if not length:
+        return ""
+    start = text.index("\n") + 1
+    return text[start : start + length]

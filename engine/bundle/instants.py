@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)\Z", re.ASCII)
 _INSTANT = re.compile(
@@ -22,6 +23,7 @@ def parse_date(text: str) -> date | None:
         return None
 
 
+@lru_cache(maxsize=65_536)
 def parse_instant(text: str) -> datetime | None:
     """Return the UTC instant of an RFC 3339 timestamp with offset, ``None`` for anything else.
 

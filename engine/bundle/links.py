@@ -66,8 +66,8 @@ class Resolver:
 
     def _resolve(self, href: str, folder: str) -> Target:
         raw, fragment = split_href(href)
-        anchor = unquote(fragment)
-        target = self._resolve_path(unquote(raw), folder, anchor)
+        anchor = unquote(fragment) if "%" in fragment else fragment
+        target = self._resolve_path(unquote(raw) if "%" in raw else raw, folder, anchor)
         if not target.exists and "%" in raw:
             literal = self._resolve_path(raw, folder, anchor)
             return literal if literal.exists else target

@@ -7,8 +7,10 @@ stand agent annotations, the legacy agent footer, HTML comments and explicit-anc
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from openknowledge.engine.bundle.issues import Problem
 from openknowledge.engine.bundle.slugs import SlugCounter
@@ -25,8 +27,7 @@ _LONGEST_HTML_ROW = 4_096  # ids further right in one line are not looked for: t
 _FOOTNOTE_LABEL = re.compile(rb"\[\^([^\]\s]+)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(NamedTuple):
     """A heading outside of every quote, list and agent block. Lines are those of the file."""
 
     line: int
@@ -36,8 +37,7 @@ class Heading:
     slug: str
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A link or image as written. ``line`` is its block's first line, ``at`` its own line and column."""
 
     href: str
@@ -81,17 +81,7 @@ _CONTAINERS = frozenset({"BlockQuote", "List", "FootnoteDefinition", "Table"})
 class _Scan:
     """The text of one pass, with lines and columns for its byte offsets."""
 
-    __slots__ = (
-        "_counted",
-        "_line",
-        "body",
-        "code_spans",
-        "first_line",
-        "outline",
-        "quotes",
-        "raw",
-        "skip_until",
-    )
+    __slots__ = ("body", "code_spans", "first_line", "outline", "quotes", "raw", "skip_until", "starts")
 
     def __init__(self, body: str, first_line: int) -> None:
         self.raw = body.encode("utf-8")
@@ -101,20 +91,15 @@ class _Scan:
         self.skip_until = 0
         self.quotes: list[tuple[int, int]] = []
         self.code_spans: list[tuple[int, int]] = []
-        self._counted = 0
-        self._line = first_line
+        self.starts = [0, *accumulate([len(row) + 1 for row in self.raw.split(b"\n")])]
 
     def line_at(self, offset: int) -> int:
-        """Return the file's line of a byte offset; cheap when offsets rise."""
-        if offset >= self._counted:
-            self._line += self.raw.count(b"\n", self._counted, offset)
-        else:
-            self._line -= self.raw.count(b"\n", offset, self._counted)
-        self._counted = offset
-        return self._line
+        """Return the file's line of a byte offset."""
+        return bisect_right(self.starts, offset) - 1 + self.first_line
 
     def column_at(self, offset: int) -> int:
-        start = self.raw.rfind(b"\n", 0, offset) + 1
+        """Return the column of a byte offset, in code points from 1."""
+        start = self.starts[bisect_right(self.starts, offset) - 1]
         return len(self.raw[start:offset].decode("utf-8")) + 1
 
     def last_line_of(self, start: int, end: int) -> int:
@@ -155,11 +140,12 @@ def _read_blocks(scan: _Scan) -> None:  # noqa: C901 - one loop over a tagged un
             if heading_level and event == "SoftBreak":
                 heading_text.append(" ")
             continue
-        for kind, value in event.items():  # exactly one
+        for kind in event:  # exactly one
             if kind == "Text":
                 if heading_level:
-                    heading_text.append(value)
+                    heading_text.append(event[kind])
             elif kind == "Start":
+                value = event[kind]
                 if type(value) is str:
                     if value == "Paragraph":
                         if depth == 0:
@@ -200,6 +186,7 @@ def _read_blocks(scan: _Scan) -> None:  # noqa: C901 - one loop over a tagged un
                                 first = scan.line_at(place["start"])
                                 scan.quotes.append((first, scan.last_line_of(place["start"], place["end"])))
             elif kind == "End":
+                value = event[kind]
                 if type(value) is str:
                     if value in _ROWS:
                         row_start = rows.pop()
@@ -221,7 +208,7 @@ def _read_blocks(scan: _Scan) -> None:  # noqa: C901 - one loop over a tagged un
                             quotes_open -= 1
             elif kind == "Code":
                 if heading_level:
-                    heading_text.append(value)
+                    heading_text.append(event[kind])
                 if spans is not None:
                     spans.append((place["start"], place["end"]))
 

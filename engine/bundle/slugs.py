@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _FOLDS = {
     "a": "áàâäãåāăą",
@@ -21,7 +22,6 @@ _FOLDS = {
 }
 _FOLD_TABLE = {ord(letter): plain for plain, letters in _FOLDS.items() for letter in letters}
 _ASCII_RUN = re.compile(r"[^a-z0-9]+")
-_ASCII_TABLE = {code: (chr(code).lower() if chr(code).isalnum() else " ") for code in range(128)}
 # Go's whitespace, which is what trimming means for the interoperable values
 WHITESPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -50,6 +50,7 @@ def normalise(text: str) -> str:
     return " ".join(spaced.split())
 
 
+@lru_cache(maxsize=65_536)
 def slug(text: str) -> str:
     """Return the slug of a heading; ``section`` when nothing is left of it."""
     return normalise(text).replace(" ", "-") or "section"
