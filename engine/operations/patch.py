@@ -321,8 +321,8 @@ class _Page:
         except OpenKnowledgeError as error:
             why = f" ({error.message})"
         raise OpenKnowledgeError(
-            f"{operation.describe()}: the page's YAML is written in a way in which this change cannot be made "
-            f"exactly{why}; make it by hand, or write that part in plain block style first"
+            f"{operation.describe()}: the page's YAML is written in a way in which this change cannot be "
+            f"made exactly{why}; make it by hand, or write that part in plain block style first"
         )
 
     def _edits(self, operation: PatchOperation) -> list[Edit]:
