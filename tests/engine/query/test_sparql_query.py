@@ -225,11 +225,28 @@ def ask_unprotected(query: ParsedQuery, known: dict[str, str]) -> None:
         pass
 
 
-def test_the_trap_notices_a_service_call(trap: Trap) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BASE <urn:b:> SELECT * {FILTER(1<'x>') SERVICE <T> {} #'\n}",
+        "BASE <urn:b:> SELECT * {FILTER(1<1)SERVICE:a#>\n{}}",
+        "SELECT * {FILTER(1<x:a)SERVICE:a#>\n{}}",
+        "SELECT * {SERVICEx:a {}}",
+        "SELECT * {SERVICESILENTx:a {}}",
+        "SELECT * {service:a {}}",
+        "SELECT * {?s ?p true . service:a {}}",
+    ],
+)
+def test_this_query_connects_unless_it_is_checked(trap: Trap, text: str) -> None:
+    known = {"x": trap.address, "": trap.address, "service": "urn:s:"}
+    text = text.replace("<T>", f"<{trap.address}>")
     before = trap.visits
-    with pytest.raises(OSError, match=r"127\.0\.0\.1|[Cc]onnection|response"):
-        list(ox.Store().query(f"SELECT * {{ SERVICE <{trap.address}> {{ ?s ?p ?o }} }}"))
-    assert trap.visits > before
+    with contextlib.suppress(OSError):
+        list(ox.Store().query(text, prefixes=known))
+    unchecked = trap.visits
+    with contextlib.suppress(OpenKnowledgeError):
+        ask_unprotected(check(text, prefixes=known), known)
+    assert (unchecked > before, trap.visits) == (True, unchecked)
 
 
 PIECES = [
