@@ -161,7 +161,7 @@ def rule_problems(rule: Rule, profile: str) -> Iterator[Problem]:
         shown = shorten(str(rule.head))
         yield (
             "base-fact",
-            f"Datalog rules cannot assert new base facts: {shown} has no premises; facts come from the bundle",
+            f"Datalog rules cannot assert new base facts: {shown} has no premises",
             rule.span,
         )
     for atom in (rule.head, *body_atoms(rule)):
@@ -324,7 +324,7 @@ def nearest(name: str, names: Iterable[str], count: int = 3) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """That deriving ``head`` looks at ``premise``; ``kind`` is ``positive``, ``negation`` or ``aggregation``."""
+    """Deriving ``head`` looks at ``premise``. ``kind``: ``positive``, ``negation`` or ``aggregation``."""
 
     head: str
     premise: str

@@ -214,7 +214,7 @@ class FactBase:
                 declared = len(row)
             if len(row) != declared:
                 raise FactsError(
-                    f"the relation {name} has {declared} columns, but one of its rows has {len(row)}: {row!r:.80}"
+                    f"the relation {name} has {declared} columns, but a row has {len(row)}: {row!r:.80}"
                 )
         plain = set(map(type, chain.from_iterable(block))) <= _PLAIN
         number = self.numbers.__getitem__
@@ -236,7 +236,7 @@ class FactBase:
 
 
 def index_kind(spec: IndexSpec, arity: int) -> str:
-    """Return what the index ``spec`` is: ``rows`` or ``keys`` (sets), ``sets`` or ``lists`` (dicts of them)."""
+    """Return what the index is: ``rows`` or ``keys`` (sets), ``sets`` or ``lists`` (dicts of them)."""
     bound, out = spec
     if not bound:
         return "rows"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from openknowledge.engine.datalog.syntax import (
     Aggregate,
     Atom,
-    Comparison,
     Constant,
     Negation,
     Rule,
@@ -188,17 +187,3 @@ def levels(clauses: Sequence[Clause], folds: Sequence[Fold]) -> dict[Predicate, 
                 level[user] = level[predicate] + step
                 pending.append(user)
     return level
-
-
-__all__ = [
-    "ANY",
-    "Clause",
-    "Comparison",
-    "Fold",
-    "Literal",
-    "LoweredRule",
-    "Predicate",
-    "Test",
-    "levels",
-    "lower",
-]

@@ -95,7 +95,7 @@ class ClosedWorld:
         return self._complete[predicate]
 
     def _components(self, start: str) -> list[list[str]]:
-        """Return what ``start`` sees and is not complete yet, in groups that need each other, lowest first."""
+        """Return what ``start`` sees and is not complete, in groups that need each other, lowest first."""
         order: list[str] = []
         users: dict[str, set[str]] = {}
         seen = {start}

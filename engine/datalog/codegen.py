@@ -1,11 +1,11 @@
 """A shape to a Python function, by way of Python's own syntax tree.
 
-The tree is built node by node from a ``Shape``, which holds nothing but small integers and flags: no text of a
-rule, no name and no constant of a user is in it. Relations, constants and comparison functions reach the
-function as arguments, under names that are a letter and a number.
+The tree is built node by node from a ``Shape``, which holds nothing but small integers and flags: no text
+of a rule, no name and no constant of a user is in it. Relations, constants and comparison functions reach
+the function as arguments, under names that are a letter and a number.
 
-The function has the parameters ``tick, total, new, delta``, one for each index, constant and comparison of the
-shape, and one for each given variable. It adds the rows it derives to ``new`` unless ``total`` has them.
+The function has the parameters ``tick, total, new, delta``, one for each index, constant and comparison of
+the shape, and one for each given variable. It adds the rows it derives to ``new`` unless ``total`` has them.
 ``tick`` is called every few thousand steps and returns how many to go until the next call; it raises to end
 the work.
 """
@@ -170,7 +170,7 @@ class _Generator:
     def _loop(
         self, body: list[ast.stmt], step: Step, place: int, variables: list[str]
     ) -> tuple[list[ast.stmt], int]:
-        """Append the loop of ``step``; return the list its inner code goes to, and how many loops it nests."""
+        """Append the loop of ``step``; return where its inner code goes, and how many loops it nests."""
         if isinstance(step, Delta) and step.grouped:
             target, tests = self._targets(step.binds, step.fresh, variables)
             first, second = target
@@ -178,7 +178,7 @@ class _Generator:
             outer: list[ast.stmt] = []
             pair = ast.Tuple([first, _store("ys")], ast.Store())
             body.append(ast.For(pair, _method(_name("delta"), "items"), outer, []))
-            early = step.fresh[0] and step.binds[0] == self.shape.head[0]
+            early = place == self.hoist and step.fresh[0] and step.binds[0] == self.shape.head[0]
             self._hoisting(outer if early else inner, place)
             outer.append(ast.For(second, _name("ys"), inner, []))
             self._turn(inner, tests)
@@ -236,7 +236,8 @@ class _Generator:
             body.append(self._guard(_name("w"), in_loop=in_loop))
             return None
         inner: list[ast.stmt] = []
-        assert isinstance(step, Delta)
+        if not isinstance(step, Delta):
+            raise AssertionError("only deltas and lookups carry a set")
         targets, tests = self._targets(step.binds[:1], step.fresh[:1], variables)
         body.append(
             ast.For(

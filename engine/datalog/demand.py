@@ -1,14 +1,14 @@
 """Goal-directed evaluation: the magic-sets rewriting of a program for a query with given arguments.
 
-A rule of a demanded predicate first asks whether its head is demanded, and demands from its premises only what
-the head's given arguments and the premises before them ask for. Predicates that a negation or an aggregate
+A rule of a demanded predicate first asks whether its head is demanded, and demands from its premises only
+what the head's given arguments and the premises before them ask for. Predicates that a negation or aggregate
 looks at are evaluated in full, and so is everything they need, so that the rewritten program is stratified
 whenever the original is.
 
 Every instance of a rule that derives a demanded fact has all its premises demanded, whatever the order in
 which the premises pass on their values. So all proofs of a demanded fact are there, smallest ones too. Their
-heights are not the rounds of the rewritten program, where a fact also waits for its demand; ``heights`` is the
-second program, which is given the demands complete and whose rounds are the heights in the original program.
+heights are not the rounds of the rewritten program, where a fact also waits for its demand; ``heights`` is
+the second program, which is given the demands complete and whose rounds are the heights in the original.
 
 Magic sets: F. Bancilhon, D. Maier, Y. Sagiv, J. Ullman, "Magic Sets and Other Strange Ways to Implement Logic
 Programs" (1986); C. Beeri, R. Ramakrishnan, "On the Power of Magic" (1991).

@@ -2,10 +2,10 @@
 
 A fact that holds from the start has height 0. In round ``r`` every rule is applied to the facts of the rounds
 before, at least one of them from round ``r - 1``, so a fact first appears in the round that is the height of
-its smallest proof. The strata of a program run one after the other, and each starts again with round 1: what
-lower strata derived becomes visible round by round, as it was derived. Rounds are therefore heights across the
-whole program, not only within a stratum. A negated premise adds no height, so it looks at the whole of its
-(complete) relation at once.
+its smallest proof. The strata of a program run one after the other, and each starts again with round 1:
+what lower strata derived becomes visible round by round, as it was derived. Rounds are therefore heights
+across the whole program, not only within a stratum. A negated premise adds no height, so it looks at the
+whole of its (complete) relation at once.
 
 Semi-naive evaluation: F. Bancilhon, "Naive Evaluation of Recursively Defined Relations" (1986). That rounds
 of a simultaneous fixpoint are minimal proof heights follows by induction on the height.
@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from openknowledge.engine.datalog.base import Index, IndexSpec, Relation, Row
-from openknowledge.engine.datalog.clauses import Clause, Fold, Literal, Predicate, levels
+from openknowledge.engine.datalog.clauses import Clause, Fold, Predicate, levels
 from openknowledge.engine.datalog.codegen import compiled
 from openknowledge.engine.datalog.folding import folded
 from openknowledge.engine.datalog.limits import Budget
@@ -211,7 +211,7 @@ class Evaluation:
 
         return call
 
-    def complete_index(self, predicate: Predicate, spec: IndexSpec, negated: bool) -> Index:
+    def complete_index(self, predicate: Predicate, spec: IndexSpec, _negated: bool = False) -> Index:
         """Return an index over all rows of a relation that is complete."""
         derived = self.derived.get(predicate)
         if derived is not None:
@@ -370,6 +370,3 @@ def _as_fresh(rows: Sequence[Row], grouped: bool) -> Fresh:
     for first, second in rows:
         groups[first].add(second)
     return dict(groups)
-
-
-__all__ = ["Evaluation", "Literal", "Program", "ValueTable"]

@@ -79,7 +79,8 @@ def _sum(values: list[Value], rule: Rule) -> Value:
     for value in values:
         if isinstance(value, (str, Name)):
             raise AggregateError(
-                f"sum met {shorten(display(value))}, which is not a number, in the rule: {shorten(str(rule), 200)}"
+                f"sum met {shorten(display(value))}, which is not a number, in the rule: "
+                f"{shorten(str(rule), 200)}"
             )
         if isinstance(value, int):
             whole += value

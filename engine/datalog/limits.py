@@ -21,9 +21,9 @@ class Limits:
     """The limits of one evaluation; ``None`` is no limit, and none is set unless asked for.
 
     ``seconds`` counts from the start of the evaluation, with proofs. ``base_facts`` counts the rows of the
-    relations that the program reaches, ``created_facts`` what rules derive, ``results`` the rows of an answer,
-    ``proof_depth`` the rule applications on the longest path of a proof, and ``proof_steps`` the steps of all
-    proofs of an answer when they are written out.
+    relations that the program reaches, ``created_facts`` what rules derive, ``results`` the rows of an
+    answer, ``proof_depth`` the rule applications on the longest path of a proof, and ``proof_steps`` the
+    steps of all proofs of an answer when they are written out.
     """
 
     seconds: float | None = None
@@ -97,8 +97,8 @@ class Budget:
         most = self.limits.base_facts
         if most is not None and count > most:
             raise LimitError(
-                f"the relations that this query reaches hold more than {most:,} facts, the limit of base facts; "
-                "use fewer relations",
+                f"the relations that this query reaches hold more than {most:,} facts, the limit of base "
+                "facts; use fewer relations",
                 limit="BASE_FACTS",
             )
 
@@ -107,8 +107,8 @@ class Budget:
         most = self.limits.proof_steps
         if most is not None and count > most:
             raise LimitError(
-                f"the proofs of this answer have more than {most:,} steps, the limit of proof steps; {NARROW}, "
-                "or ask for fewer results",
+                f"the proofs of this answer have more than {most:,} steps, the limit of proof steps; "
+                f"{NARROW}, or ask for fewer results",
                 limit="PROOF_STEPS",
             )
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from openknowledge.engine.datalog.analysis import RuleSet
-from openknowledge.engine.datalog.base import FactBase, Index, IndexSpec, Relation, Row, chunks
-from openknowledge.engine.datalog.clauses import LoweredRule, Predicate, lower
-from openknowledge.engine.datalog.demand import Adorned, Magic, Rewriting, Stored, predicates_of, rewrite
+from openknowledge.engine.datalog.base import FactBase, Index, IndexSpec, Relation, Row
+from openknowledge.engine.datalog.clauses import Clause, LoweredRule, Predicate, lower
+from openknowledge.engine.datalog.demand import Rewriting, Stored, predicates_of, rewrite
 from openknowledge.engine.datalog.errors import ProofDepthError, shorten
 from openknowledge.engine.datalog.evaluation import Evaluation, Program, ValueTable
 from openknowledge.engine.datalog.limits import Budget, releasing
@@ -74,7 +73,7 @@ class Model:
         """Derive everything that the rules yield. Raises ``LimitError``."""
         clauses = tuple(rule.clause for rule in self._lowered)
         folds = tuple(rule.fold for rule in self._lowered if rule.fold is not None)
-        program = Program(clauses, folds, self._arities(clauses, ()), frozenset(self._by_head))
+        program = Program(clauses, folds, self._arities(clauses), frozenset(self._by_head))
         seeded = [name for name in self._by_head if name in self._base]
         evaluation = Evaluation(program, self._base, self._table, self._budget, seeded)
         evaluation.run()
@@ -108,9 +107,7 @@ class Model:
 
     def _demanded(self, rewriting: Rewriting) -> Evaluation:
         facts = frozenset((*rewriting.adorned, *rewriting.full))
-        program = Program(
-            rewriting.clauses, rewriting.folds, self._arities(rewriting.clauses, rewriting.folds), facts
-        )
+        program = Program(rewriting.clauses, rewriting.folds, self._arities(rewriting.clauses), facts)
         seeded = [name for name in rewriting.full if name in self._base]
         evaluation = Evaluation(program, self._all_base(), self._table, self._budget, sorted(seeded))
         evaluation.run()
@@ -122,7 +119,7 @@ class Model:
         """Evaluate again over complete demands, so that rounds are heights in the program as written."""
         clauses = (*rewriting.heights, *rewriting.imports)
         facts = frozenset((*rewriting.adorned, *rewriting.full))
-        arities = self._arities(clauses, rewriting.folds)
+        arities = self._arities(clauses)
         program = Program(rewriting.heights, rewriting.folds, arities, facts, rewriting.imports)
         base = {**self._all_base(), **magic}
         for demanded in rewriting.magic:
@@ -142,11 +139,10 @@ class Model:
     def _all_base(self) -> dict[Predicate, Relation]:
         return {**self._base, **{Stored(str(name)): relation for name, relation in self._base.items()}}
 
-    def _arities(self, clauses: Iterable[Any], folds: Iterable[Any]) -> dict[Predicate, int]:
+    def _arities(self, clauses: Iterable[Clause]) -> dict[Predicate, int]:
         arities = dict(predicates_of(clauses))
         for name, rules in self._by_head.items():
             arities[name] = len(rules[0].rule.head.arguments)
-        del folds
         return arities
 
     # Reading
@@ -242,8 +238,8 @@ class Model:
             numbers.append(number)
         return numbers[0] if len(numbers) == 1 else tuple(numbers)
 
-    def decoded(self, name: str, row: Row) -> tuple[Value, ...]:
-        """Return the values of an encoded row of ``name``."""
+    def decoded(self, row: Row) -> tuple[Value, ...]:
+        """Return the values of an encoded row."""
         return tuple(map(self._table.value, row if isinstance(row, tuple) else (row,)))
 
     # Proofs
@@ -267,7 +263,7 @@ class Model:
         if depth is not None and height is not None and height > depth:
             raise ProofDepthError(
                 f"no reproducible proof within depth {depth}: the smallest proof of "
-                f"{shorten(display_atom(name, self.decoded(name, row)), 200)} has depth {height}"
+                f"{shorten(display_atom(name, self.decoded(row)), 200)} has depth {height}"
             )
         if self._prover is None:
             self._prover = Prover(self, self._budget)
@@ -361,6 +357,3 @@ def _merged(parts: Sequence[Derived]) -> Derived:
             groups.setdefault(first, set()).add(second)
         merged.add_round(number, groups)
     return merged
-
-
-__all__ = ["Adorned", "Magic", "Model", "Rows", "chunks"]

@@ -70,8 +70,9 @@ Step = Delta | Lookup | Member | Compare
 class Shape:
     """All that generated code depends on. Two clauses of one shape share their code.
 
-    ``head`` are the arguments emitted; ``grouped`` tells whether the head's relation keeps its rows as groups;
-    ``given`` are the variables bound before the first step; ``watched`` tells whether loops look at the clock.
+    ``head`` are the arguments emitted; ``grouped`` tells whether the head's relation keeps its rows as
+    groups; ``given`` are the variables bound before the first step; ``watched`` tells whether loops look at
+    the clock.
     """
 
     steps: tuple[Step, ...]
@@ -87,7 +88,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A shape with the relations and comparisons its slots stand for. ``delta`` is the premise looped first."""
+    """A shape with the relations and comparisons of its slots. ``delta`` is the premise looped first."""
 
     shape: Shape
     indexes: tuple[tuple[Predicate, IndexSpec], ...]

@@ -19,7 +19,6 @@ from openknowledge.engine.datalog.analysis import (
     read_rules,
 )
 from openknowledge.engine.datalog.base import FactBase, Row
-from openknowledge.engine.datalog.errors import DatalogError
 from openknowledge.engine.datalog.limits import NO_LIMITS, Budget, Gate, Limits, releasing
 from openknowledge.engine.datalog.model import Model
 from openknowledge.engine.datalog.parser import RuleText, parse_query
@@ -113,7 +112,7 @@ class Prepared:
         for atom, place in kept:
             proof = model.proof_of(name, rows[place])
             kind = ASSERTED_FACT if proof.kind == ASSERTED else DERIVED_FACT
-            answers.append(AnswerRow(kind, atom, name, model.decoded(name, rows[place]), proof))
+            answers.append(AnswerRow(kind, atom, name, model.decoded(rows[place]), proof))
         if self.limits.proof_steps is not None:
             size = sizes([row.proof for row in answers])
             budget.check_steps(sum(size[id(row.proof)] for row in answers))
@@ -125,7 +124,7 @@ class Prepared:
         for place, row in enumerate(rows):
             if not place % 5_000:
                 budget.check_time()
-            shown.append((display_atom(name, model.decoded(name, row)), place))
+            shown.append((display_atom(name, model.decoded(row)), place))
         return shown
 
 
@@ -233,6 +232,3 @@ def evaluate(
         return model
 
     return releasing(work)
-
-
-__all__ = ["Answer", "AnswerRow", "DatalogError", "Prepared", "evaluate", "plain", "prepare"]

@@ -1,4 +1,4 @@
-"""Derived relations: rows with the round in which each first appeared, and indexes that grow with the rounds."""
+"""Derived relations: rows with the round in which each first appeared, and indexes that grow by rounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from openknowledge.engine.datalog.base import Index, IndexSpec, Row, chunks, emp
 from openknowledge.engine.datalog.limits import Budget
 
 Fresh = Any
-"""The rows of one round: a dict from first column to a set of second columns for pairs, else a list of rows."""
+"""The rows of one round: for pairs a dict from first column to a set of second ones, else a list of rows."""
 
 PAIR = ((0,), (1,))
 _SMALL = 8

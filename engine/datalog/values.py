@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
+from typing import Any
 
 from openknowledge.engine.errors import OpenKnowledgeError
 
@@ -146,7 +147,7 @@ def instant(text: str) -> Instant | None:
     return days * 86_400 + h * 3600 + m * 60 + s - offset, fraction
 
 
-def _ordered(test: Callable[[object, object], bool]) -> Comparison:
+def _ordered(test: Callable[[Any, Any], bool]) -> Comparison:
     def holds(left: Value, right: Value) -> bool:
         if isinstance(left, str):
             if not isinstance(right, str):
