@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openknowledge.engine import limits
 from openknowledge.engine.analysis.listing import list_bundle
@@ -25,12 +25,16 @@ from openknowledge.engine.facts.provenance import Provenance, document_sha256
 
 if TYPE_CHECKING:
     from openknowledge.engine.analysis.document_graph import GraphFormat
+    from openknowledge.engine.datalog import Answer, FactBase, RuleText
+    from openknowledge.engine.datalog import Limits as DatalogLimits
+    from openknowledge.engine.datalog.checking import Finding
     from openknowledge.engine.facts.facts import Facts
     from openknowledge.engine.facts.rdf import RdfFormat
     from openknowledge.engine.facts.terms import Triple
     from openknowledge.engine.query.sparql import Dataset, ParsedQuery, Solutions
     from openknowledge.schemas.common import Policy, Revision
     from openknowledge.schemas.common import Provenance as ProvenanceJson
+    from openknowledge.schemas.datalog import DatalogResult
     from openknowledge.schemas.export import BundleExport
     from openknowledge.schemas.get import GetResult
     from openknowledge.schemas.graph import DocumentGraph
@@ -296,14 +300,62 @@ class Store:
         return places
 
     def _sources_of_iris(self, iris: Iterable[str]) -> list[ProvenanceJson]:
-        found = [self._places_by_iri[iri] for iri in iris if iri in self._places_by_iri]
-        return unique_sources(found)
+        from openknowledge.engine.query.datalog import unique_sources
 
+        return unique_sources(self._places_by_iri[iri] for iri in iris if iri in self._places_by_iri)
 
-def unique_sources(places: Sequence[Provenance]) -> list[ProvenanceJson]:
-    """Return places as JSON, unique by locator and document, sorted by document and locator."""
-    shown = {(place.document.path, place.locator): place for place in places}
-    return [shown[key].to_json() for key in sorted(shown)]
+    # Rules
+
+    @cached_property
+    def fact_base(self) -> FactBase:
+        """The base relations as the rule engine reads them; it keeps its indexes between queries."""
+        from openknowledge.engine.query.datalog import fact_base
+
+        return fact_base(self.facts)
+
+    def datalog(
+        self,
+        query: str,
+        *,
+        rules: Sequence[RuleText] = (),
+        profile: str = "",
+        limits: DatalogLimits | None = None,
+    ) -> DatalogResult:
+        """Return the facts that match the atom ``query``, each with its proof and where that was read.
+
+        ``rules`` are rule texts on top of the built-in ones. Raises ``DatalogError`` for a fault in query or
+        rules, with its place; ``UsageError`` for an unknown profile; ``LimitError`` at a limit.
+        """
+        from openknowledge.engine.query.datalog import result_json
+
+        answer = self.answer_datalog(query, rules=rules, profile=profile, limits=limits)
+        return result_json(answer, self.facts, rules=rules, policy=self.policy)
+
+    def answer_datalog(
+        self,
+        query: str,
+        *,
+        rules: Sequence[RuleText] = (),
+        profile: str = "",
+        limits: DatalogLimits | None = None,
+    ) -> Answer:
+        """Return the answer of ``datalog`` with proofs as objects. Errors as there."""
+        from openknowledge.engine.datalog import Limits
+        from openknowledge.engine.query.datalog import answer_query, prepare_query
+
+        prepared = prepare_query(query, rules, profile, limits or Limits.command_line())
+        return answer_query(prepared, self.facts, self.fact_base)
+
+    def check_proofs(self, result: Any, rules: Sequence[RuleText] | None = None) -> list[Finding]:
+        """Return the steps of a saved Datalog result that do not hold; none when all of it is proved.
+
+        ``rules`` replace the texts that the result carries. Raises ``OpenKnowledgeError`` when the result is
+        about another revision or is no result.
+        """
+        from openknowledge.engine.query.datalog import check_saved_result, rules_of_result
+
+        texts = rules_of_result(result) if rules is None else rules
+        return check_saved_result(result, self.facts, texts)
 
 
 def _no_page(bundle: Bundle, reference: str) -> str:

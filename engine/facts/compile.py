@@ -7,7 +7,7 @@ from datetime import datetime
 
 from openknowledge.engine.bundle.bundle import Bundle
 from openknowledge.engine.bundle.document import Document, document_id
-from openknowledge.engine.bundle.links import link_kind
+from openknowledge.engine.bundle.links import Target, link_kind
 from openknowledge.engine.bundle.markdown import Link
 from openknowledge.engine.bundle.sections import Section
 from openknowledge.engine.facts.provenance import Provenance
@@ -138,23 +138,33 @@ def _anchors(bundle: Bundle, _now: datetime) -> Iterator[Fact]:
                 yield (section.id, anchor), place
 
 
-def _from_section(document: Document, link: Link) -> tuple[str, Section | None]:
+def _from_section(document: Document, link: Link) -> str:
     section = document.section_at(link.at[0])
-    return (section.id if section else f"{document.id}#top"), section
+    return section.id if section else f"{document.id}#top"
 
 
 def _links(bundle: Bundle, _now: datetime) -> Iterator[Fact]:
     for document in bundle.documents:
         for link, target in bundle.local_links(document):
             page = bundle.by_path.get(target.path)
-            if page is not None:
-                name = page.id
-            else:
-                markdown = target.path.lower().endswith((".md", ".markdown"))
-                name = document_id(target.path) if markdown else target.path
-            section_id, section = _from_section(document, link)
-            place = Provenance(bundle, document, section, line=link.at[0])
-            yield (section_id, name, target.anchor), place
+            name = _target_name(target, page)
+            place = Provenance(bundle, document, line=link.at[0])
+            yield (_from_section(document, link), name, target.anchor), place
+
+
+def _target_name(target: Target, page: Document | None) -> str:
+    """Return the id of the page that a link leads to, or would lead to; else the path of the file."""
+    if page is not None:
+        return page.id
+    would_be_page = not target.exists and target.path.lower().endswith((".md", ".markdown"))
+    return document_id(target.path) if would_be_page else target.path
+
+
+def _document_links(bundle: Bundle, _now: datetime) -> Iterator[Fact]:
+    for document in bundle.documents:
+        for link, target in bundle.local_links(document):
+            name = _target_name(target, bundle.by_path.get(target.path))
+            yield (document.id, name), Provenance(bundle, document, line=link.at[0])
 
 
 def _section_links(bundle: Bundle, _now: datetime) -> Iterator[Fact]:
@@ -169,8 +179,8 @@ def _section_links(bundle: Bundle, _now: datetime) -> Iterator[Fact]:
                 continue
             section = page.section_with_anchor(target.anchor)
             if section is not None:
-                section_id, own = _from_section(document, link)
-                yield (section_id, section.id), Provenance(bundle, document, own, line=link.at[0])
+                place = Provenance(bundle, document, line=link.at[0])
+                yield (_from_section(document, link), section.id), place
 
 
 def _assets(bundle: Bundle, _now: datetime) -> Iterator[Fact]:
@@ -205,6 +215,7 @@ BUILDERS: dict[str, Builder] = {
     "subsection": _subsections,
     "anchor": _anchors,
     "link": _links,
+    "document_link": _document_links,
     "section_link": _section_links,
     "asset": _assets,
 }

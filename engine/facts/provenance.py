@@ -19,20 +19,29 @@ if TYPE_CHECKING:
 class Provenance:
     """A place in a bundle: a section, else the frontmatter field at ``field``, else the whole page.
 
-    Lines and digests are computed only when asked for, because most facts are never shown.
+    With ``line`` alone, the section that holds this line. Lines and digests are computed only when asked for,
+    because most facts are never shown.
     """
 
     bundle: Bundle
     document: Document
-    section: Section | None = None
+    own_section: Section | None = None
     field: tuple[str | int, ...] = ()
     line: int = 0
 
     @property
+    def section(self) -> Section | None:
+        """The section in which the fact was read, if it was read in the body."""
+        if self.own_section is None and self.line:
+            return self.document.section_at(self.line)
+        return self.own_section
+
+    @property
     def content_sha256(self) -> str:
         """The digest of the section's text, or of the whole page (line endings LF)."""
-        if self.section is not None:
-            return self.section.content_sha256
+        section = self.section
+        if section is not None:
+            return section.content_sha256
         return document_sha256(self.document)
 
     @property

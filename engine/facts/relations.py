@@ -49,7 +49,7 @@ class Relation:
     columns: tuple[Column, ...]
     about: str
     rdf: tuple[Pattern, ...] = ()
-    group: Literal["documents", "claims"] = "documents"
+    group: Literal["documents", "claims", "derived"] = "documents"
 
     @property
     def arity(self) -> int:
@@ -188,6 +188,12 @@ DOCUMENT_RELATIONS: tuple[Relation, ...] = (
         Pattern("section", "dcterms:references", "target"),
     ),
     _relation(
+        "document_link",
+        "document: document, target: document",
+        "a link from a page to a page (or to a path where no page is)",
+        Pattern("document", "dcterms:references", "target"),
+    ),
+    _relation(
         "section_link",
         "section: section, target: section",
         "a link from a section to the section that holds the link's anchor",
@@ -320,6 +326,84 @@ CLAIM_RELATIONS: tuple[Relation, ...] = (
     ),
 )
 
+
+def _derived(name: str, columns: str, about: str, *rdf: Pattern) -> Relation:
+    return Relation(name, _columns(columns), about, rdf, "derived")
+
+
+DERIVED_RELATIONS: tuple[Relation, ...] = (
+    _derived(
+        "linked",
+        "document: document, other: document",
+        "a page links to another page",
+        Pattern("document", "okn:linked", "other"),
+    ),
+    _derived(
+        "reachable",
+        "document: document, other: document",
+        "by following links one comes from a page to the other",
+        Pattern("document", "okn:reachable", "other"),
+    ),
+    _derived(
+        "broken_link",
+        "section: section, target, anchor",
+        "a section links to something that is not in the bundle",
+        Pattern("section", "okn:brokenLink", "target"),
+    ),
+    _derived("anchor_of", "document: document, anchor", "a page has a section with this anchor"),
+    _derived(
+        "missing_anchor",
+        "section: section, document: document, anchor",
+        "a section links to an anchor that the page does not have",
+        Pattern("section", "okn:missingAnchor", "anchor"),
+    ),
+    _derived("linked_to", "document: document", "some page links to this one"),
+    _derived(
+        "orphan",
+        "document: document",
+        "no page links to this concept page",
+        Pattern("document", "rdf:type", "<okn:Orphan>"),
+    ),
+    _derived(
+        "derives_from",
+        "document: document, other: document",
+        "a page cites another page of the bundle in its sources",
+        Pattern("document", "okn:derivesFrom", "other"),
+    ),
+    _derived(
+        "depends_on",
+        "document: document, other: document",
+        "a page links to another one or cites it",
+        Pattern("document", "okn:dependsOn", "other"),
+    ),
+    _derived(
+        "depends_transitively",
+        "document: document, other: document",
+        "a page depends on another one over any number of steps",
+        Pattern("document", "okn:dependsTransitively", "other"),
+    ),
+    _derived(
+        "stale_page",
+        "document: document",
+        "a page has passed its own stale_after",
+        Pattern("document", "rdf:type", "<okn:StalePage>"),
+    ),
+    _derived(
+        "affected_by_stale",
+        "document: document, stale: document",
+        "a page depends, over any number of steps, on a page that is stale",
+        Pattern("document", "okn:affectedByStale", "stale"),
+    ),
+    _derived("verification_covers_text", "document: document", "a verification is not older than the text"),
+    _derived(
+        "page_verification_outdated",
+        "document: document",
+        "every verification of the page is older than its text",
+        Pattern("document", "rdf:type", "<okn:PageVerificationOutdated>"),
+    ),
+)
+
 RELATIONS: Mapping[str, Relation] = {
     relation.name: relation for relation in (*DOCUMENT_RELATIONS, *CLAIM_RELATIONS)
 }
+"""The base relations by name."""

@@ -1,0 +1,1 @@
+"""The built-in rule files: what the product concludes, readable and replaceable."""
