@@ -12,6 +12,8 @@ CONFIG_BYTES = 1 * MIB
 
 # Evidence and proposals
 EVIDENCE_BYTES = 8 * MIB
+SELECTOR_WORK_BYTES = 8192 * MIB  # what all selectors of one run may search through
+CLAIM_INTEGER_DIGITS = 400  # as many as a number of the rule language has
 PROPOSAL_BYTES = 4 * MIB
 PATCH_OPERATIONS = 1_000
 PATCH_WORK_BYTES = 64 * MIB  # operations times bytes of frontmatter: each operation reads it anew
@@ -41,3 +43,11 @@ QUERY_MEMORY_BYTES = 2048 * MIB
 QUERY_RESULT_BYTES = 256 * MIB
 QUERY_LOAD_SECONDS = 60.0
 QUERY_NESTING = 128
+
+# Search
+SEARCH_RESULTS = 50  # as a server gives them; a command may ask for RESULTS
+SEARCH_TERMS = 64  # distinct words of one query that are scored
+SEARCH_PHRASES = 16
+SEARCH_NEAR_WORDS = 8
+SEARCH_FUZZY_RUNES = 64
+SEARCH_BUDGET = 32_000

@@ -1,0 +1,88 @@
+"""Why a section ranks where it does: the scoring of one section, taken apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openknowledge.engine.search.scoring import contribution
+
+if TYPE_CHECKING:
+    from openknowledge.engine.search.expansion import Candidate
+    from openknowledge.engine.search.index import Ranking
+    from openknowledge.schemas.search import Explanation, TermContribution
+
+_SHOWN_FORMS = 8
+
+
+def explanation(ranking: Ranking, candidate: Candidate) -> Explanation:
+    """Return what made up the score of ``candidate``: words, fields, page, nearness, links."""
+    index = ranking.index
+    corpus = index.corpus
+    weights = index.weights
+    section = candidate.section
+    page = corpus.page_of[section]
+    terms: list[TermContribution] = []
+    for item, frequency in zip(ranking.evidence, ranking.first.frequencies, strict=True):
+        found = contribution(corpus, index.norms, item, frequency, weights, section)
+        if not found.fields and not found.page:
+            continue
+        terms.append(
+            {
+                "term": item.term,
+                "kind": item.kind,
+                "forms": sorted(form.decode() for form in item.forms)[:_SHOWN_FORMS],
+                "fields": sorted(found.fields),
+                "sectionIdf": round(found.section_idf, 4),
+                "section": round(found.section, 4),
+                "pageIdf": round(found.page_idf, 4),
+                "page": round(found.page, 4),
+            }
+        )
+    known = {item.term for item in ranking.evidence}
+    missing = [term.token for term in ranking.query.terms if term.token not in known and not term.optional]
+    is_index = corpus.pages[page].kind == "index"
+    routes = ["bm25"] if candidate.lexical else []
+    if candidate.vector:
+        routes.append("vector")
+    if candidate.by_graph:
+        routes.append("graph")
+    result: Explanation = {
+        "terms": terms,
+        "missingTerms": missing,
+        "sectionScore": round(ranking.first.own_score(section), 4),
+        "pageScore": round(ranking.first.page_score(page), 4),
+        "pageShare": weights.page_share,
+        "indexFactor": weights.index_page if is_index else 1.0,
+        "adjacency": round(candidate.near, 4),
+        "vector": round(candidate.vector, 4),
+        "routes": routes,
+        "links": list(candidate.links),
+        "text": "",
+    }
+    result["text"] = "\n".join(_lines(result, candidate))
+    return result
+
+
+def _lines(found: Explanation, candidate: Candidate) -> list[str]:
+    lines = []
+    if candidate.lexical:
+        lines.append(
+            f"lexical {candidate.lexical:.2f}: section {found['sectionScore']:.3f} + "
+            f"{found['pageShare']} x page {found['pageScore']:.3f}"
+            + (f", x {found['indexFactor']} as an index page" if found["indexFactor"] != 1.0 else "")
+        )
+    for term in found["terms"]:
+        forms = f" as {', '.join(term['forms'])}" if term["forms"] and term["forms"] != [term["term"]] else ""
+        where = ", ".join(term["fields"]) or "other sections of the page"
+        lines.append(
+            f"{term['kind']} {term['term']!r}{forms} in {where}: "
+            f"section {term['section']:.3f}, page {term['page']:.3f}"
+        )
+    if found["missingTerms"]:
+        lines.append("not in the bundle: " + ", ".join(found["missingTerms"]))
+    if found["adjacency"]:
+        lines.append(f"words stand together: {found['adjacency']:.2f} of the neighbouring pairs")
+    if found["vector"]:
+        lines.append(f"vector similarity {found['vector']:.3f}")
+    lines += [f"link: {link}" for link in found["links"]]
+    return lines

@@ -1,0 +1,233 @@
+"""Search over the sections of one bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from openknowledge.engine import limits
+from openknowledge.engine.bundle.bundle import Bundle
+from openknowledge.engine.bundle.document import Document
+from openknowledge.engine.bundle.sections import Section
+from openknowledge.engine.bundle.slugs import normalise
+from openknowledge.engine.clock import Clock, system_clock
+from openknowledge.engine.errors import LimitError, UsageError
+from openknowledge.engine.search.analysis import Query, Stems, read_query
+from openknowledge.engine.search.corpus import Corpus, build_corpus
+from openknowledge.engine.search.evidence import Evidence, gather
+from openknowledge.engine.search.expansion import Candidate, LinkGraph, expand
+from openknowledge.engine.search.hits import ScannedText
+from openknowledge.engine.search.proximity import adjacency
+from openknowledge.engine.search.rounding import round2
+from openknowledge.engine.search.scoring import WEIGHTS, FirstPass, Norms, Weights, norms_of, score_lists
+from openknowledge.engine.search.vectors import LEAST_SIMILARITY, LocalVectors, Vector
+
+if TYPE_CHECKING:
+    from openknowledge.schemas.search import SearchResultSet
+
+DEFAULT_LIMIT = 12
+
+Profiles = Callable[[Document], Mapping[str, Any] | None]
+"""Gives the ``claimProfile`` of a page, unfiltered; ``None`` when the page has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Restricts pages: one of the ``types`` and one of the ``tags``, compared trimmed and without case."""
+
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, types: Iterable[str] = (), tags: Iterable[str] = ()) -> Filters:
+        """Return filters from texts as given; blank ones are left out."""
+        return cls(_folded(types), _folded(tags))
+
+    def __bool__(self) -> bool:
+        return bool(self.types or self.tags)
+
+    def admit(self, page: Document) -> bool:
+        """Whether ``page`` passes."""
+        if self.types and page.type.strip().casefold() not in self.types:
+            return False
+        return not self.tags or any(tag.strip().casefold() in self.tags for tag in page.tags)
+
+
+def _folded(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.strip().casefold() for text in texts if text.strip()))
+
+
+@dataclass
+class Ranking:
+    """All that one query gave: its words' evidence, the first pass, and a way to score any section."""
+
+    index: SearchIndex
+    query: Query
+    evidence: Sequence[Evidence[Any]]
+    first: FirstPass
+    filters: Filters
+    query_vector: Vector | None
+    _scored: dict[int, Candidate] = field(default_factory=dict)
+
+    @cached_property
+    def forms(self) -> dict[bytes, int]:
+        """Every token that counts for the query, with the number of its word."""
+        found: dict[bytes, int] = {}
+        for number, item in enumerate(self.evidence):
+            for form in item.forms:
+                found.setdefault(form, number)
+        return found
+
+    def candidate(self, section: int) -> Candidate:
+        """Return the final score of a section that holds something of the query."""
+        found = self._scored.get(section)
+        if found is None:
+            found = self._scored[section] = self._score(section)
+        return found
+
+    def _score(self, section: int) -> Candidate:
+        weights = self.index.weights
+        corpus = self.index.corpus
+        lexical = self.first.score(section)
+        near = adjacency(corpus, section, self.evidence, self.forms)
+        score = round2(lexical * (1.0 + weights.adjacency * near))
+        similarity = 0.0
+        if self.query_vector is not None:
+            similarity = self.index.vectors.similarity(self.query_vector, section)
+            if similarity < LEAST_SIMILARITY:
+                similarity = 0.0
+        return Candidate(
+            section,
+            score=round2(score + weights.vector * similarity),
+            lexical=round2(lexical),
+            before_rerank=score,
+            vector=similarity,
+            near=near,
+        )
+
+    def top(self, count: int) -> list[Candidate]:
+        """Return the ``count`` best sections, by score, path and line."""
+        pool = self.first.best(max(50, 5 * count))
+        found = [self.candidate(section) for section in pool]
+        found.sort(key=lambda candidate: (-candidate.score, candidate.section))
+        return found[:count]
+
+
+class SearchIndex:
+    """Ranks the sections of a bundle for questions.
+
+    Nothing is built before the first question; that one scans the text. From the second on, an inverted
+    index over the same tokens answers. Both give the same results.
+    """
+
+    def __init__(self, bundle: Bundle, *, clock: Clock = system_clock, weights: Weights = WEIGHTS) -> None:
+        self.bundle = bundle
+        self.clock = clock
+        self.weights = weights
+        self.stems = Stems()
+
+    @classmethod
+    def build(cls, bundle: Bundle, *, clock: Clock = system_clock) -> SearchIndex:
+        """Return the index of ``bundle``; its parts are made when first asked for."""
+        return cls(bundle, clock=clock)
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The text of the bundle as tokens."""
+        return build_corpus(self.bundle)
+
+    @cached_property
+    def norms(self) -> Norms:
+        """The length norms of all units."""
+        return norms_of(self.corpus, self.weights)
+
+    @cached_property
+    def scanned(self) -> ScannedText:
+        """Finds words by scanning."""
+        return ScannedText(self.corpus, self.stems)
+
+    @cached_property
+    def vectors(self) -> LocalVectors:
+        """The local vectors."""
+        return LocalVectors(self.corpus)
+
+    @cached_property
+    def links(self) -> LinkGraph:
+        """The links between sections."""
+        return LinkGraph(self)
+
+    def rank(self, query: str, *, filters: Filters = Filters(), fuzzy: bool = True) -> Ranking:
+        """Score all sections for ``query``.
+
+        Raises ``LimitError`` for a query of more than ``TEXT_QUERY_RUNES`` characters.
+        """
+        if len(query) > limits.TEXT_QUERY_RUNES:
+            raise LimitError(
+                f"the query has {len(query)} characters; at most {limits.TEXT_QUERY_RUNES} are accepted",
+                limit="TEXT_QUERY_RUNES",
+            )
+        read = read_query(query, self.stems)
+        allowed = [filters.admit(page) for page in self.corpus.pages] if filters else None
+        evidence = gather(read, self.scanned, fuzzy=fuzzy)
+        first = score_lists(self.corpus, self.norms, evidence, self.weights, allowed)
+        vector = self.vectors.vector(normalise(query))
+        return Ranking(self, read, evidence, first, filters, vector if any(vector) else None)
+
+    def ranked(
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        no_expand: bool = False,
+        types: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        fuzzy: bool = True,
+    ) -> tuple[Ranking, list[Candidate]]:
+        """Return the ranking of ``query`` and its first ``limit`` candidates, links followed or not.
+
+        Raises ``UsageError`` for a limit below 1 and ``LimitError`` as ``rank`` does.
+        """
+        if limit < 1:
+            raise UsageError(f"limit must be at least 1, not {limit}")
+        ranking = self.rank(query, filters=Filters.of(types, tags), fuzzy=fuzzy)
+        found = ranking.top(limit)
+        if not no_expand:
+            found = expand(ranking, found)
+        return ranking, found[:limit]
+
+    def page(self, section: int) -> Document:
+        """Return the page of a section."""
+        return self.corpus.pages[self.corpus.page_of[section]]
+
+    def section(self, number: int) -> Section:
+        """Return a section by its number."""
+        return self.corpus.sections[number]
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        no_expand: bool = False,
+        types: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        fuzzy: bool = True,
+        explain: bool = False,
+        profiles: Profiles | None = None,
+    ) -> SearchResultSet:
+        """Return the sections found for ``query``; see ``results.search_results``."""
+        from openknowledge.engine.search.results import search_results
+
+        return search_results(
+            self,
+            query,
+            limit=limit,
+            no_expand=no_expand,
+            types=types,
+            tags=tags,
+            fuzzy=fuzzy,
+            explain=explain,
+            profiles=profiles,
+        )
