@@ -257,12 +257,31 @@ class Store:
 
         return check_query(query, self.dataset, graph_results=graph_results, source=source)
 
+    def _derive_for(self, query: str) -> None:
+        """Fill the derived graph with the conclusions that ``query`` may ask for, each relation once."""
+        from openknowledge.engine.facts.rdf import Renderer
+        from openknowledge.engine.query.dataset import add_triples
+        from openknowledge.engine.query.derived import derived_triples, mentioned
+
+        wanted = [relation for relation in mentioned(query) if relation.name not in self._derived]
+        if wanted:
+            triples = derived_triples(self.facts, self.fact_base, wanted, Renderer(self.bundle))
+            add_triples(self.dataset.load(), triples, self.dataset.derived_graph or "")
+            self._derived.update(relation.name for relation in wanted)
+
+    @cached_property
+    def _derived(self) -> set[str]:
+        """The derived relations whose conclusions are in the RDF store."""
+        return set()
+
     def solve_sparql(
         self, query: ParsedQuery, *, limit: int = limits.RESULTS, timeout: float = limits.QUERY_SECONDS
     ) -> Solutions:
         """Evaluate a checked query; ``timeout`` is in seconds. Raises ``LimitError`` at a limit."""
         from openknowledge.engine.query.sparql import solve
 
+        if query.names_graphs or "graph" in query.text.lower():
+            self._derive_for(query.text)
         return solve(self.dataset, query, max_results=limit, timeout=timeout)
 
     def sparql(

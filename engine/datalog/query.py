@@ -99,6 +99,17 @@ class Prepared:
         with gate.enter(budget) if gate is not None else nullcontext():
             return releasing(lambda: self._answer(facts, budget))
 
+    def rows(self, facts: FactBase, *, now: Callable[[], float] = time.monotonic) -> list[tuple[Value, ...]]:
+        """Return the rows that match, without proofs, in no particular order. Errors as for ``answer``."""
+        budget = Budget(self.limits, now)
+
+        def work() -> list[tuple[Value, ...]]:
+            check_program(self.rules, facts, self.query, self.query_text)
+            model = Model(self.rules, facts, budget, self.predicates)
+            return [model.decoded(row) for row in model.derive_for(self.query)]
+
+        return releasing(work)
+
     def _answer(self, facts: FactBase, budget: Budget) -> Answer:
         check_program(self.rules, facts, self.query, self.query_text)
         model = Model(self.rules, facts, budget, self.predicates)

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 _BATCH = 100_000
 
 
+def add_triples(store: Store, triples: Sequence[Triple], graph: str) -> None:
+    """Add ``triples`` to the named ``graph`` of ``store``."""
+    import pyoxigraph
+
+    for start in range(0, len(triples), _BATCH):
+        data = write_nquads(triples[start : start + _BATCH], graph)
+        store.bulk_load(data, format=pyoxigraph.RdfFormat.N_QUADS)
+
+
 def load_store(triples: Callable[[], Sequence[Triple]], graph: str, max_quads: int) -> Callable[[], Store]:
     """Return a function that gives the store with ``triples`` in ``graph``, filled at its first call.
 
@@ -29,9 +38,7 @@ def load_store(triples: Callable[[], Sequence[Triple]], graph: str, max_quads: i
         found = triples()
         check_dataset_size(len(found), max_quads)
         store = pyoxigraph.Store()
-        for start in range(0, len(found), _BATCH):
-            data = write_nquads(found[start : start + _BATCH], graph)
-            store.bulk_load(data, format=pyoxigraph.RdfFormat.N_QUADS)
+        add_triples(store, found, graph)
         return store
 
     return load
