@@ -18,7 +18,7 @@ from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.sections import Section
 from openknowledge.engine.bundle.slugs import slug
 from openknowledge.engine.bundle.validation import Override, apply_overrides, validate_okf
-from openknowledge.engine.clock import Clock, system_clock
+from openknowledge.engine.clock import Clock, fixed_clock, system_clock
 from openknowledge.engine.config import Config, read_config
 from openknowledge.engine.errors import OpenKnowledgeError, UsageError
 from openknowledge.engine.facts.provenance import Provenance, document_sha256
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from openknowledge.engine.facts.rdf import RdfFormat
     from openknowledge.engine.facts.terms import Triple
     from openknowledge.engine.query.sparql import Dataset, ParsedQuery, Solutions
+    from openknowledge.engine.search.index import SearchIndex
     from openknowledge.schemas.common import Policy, Revision
     from openknowledge.schemas.common import Provenance as ProvenanceJson
     from openknowledge.schemas.datalog import DatalogResult
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from openknowledge.schemas.get import GetResult
     from openknowledge.schemas.graph import DocumentGraph
     from openknowledge.schemas.listing import ListResult
+    from openknowledge.schemas.search import ContextResult, SearchResultSet
     from openknowledge.schemas.sparql import SparqlResult
     from openknowledge.schemas.validation import ValidationReport
 
@@ -200,6 +202,62 @@ class Store:
         from openknowledge.engine.analysis.export import export_bundle
 
         return export_bundle(self.bundle, self.now)
+
+    # Search
+
+    @cached_property
+    def search_index(self) -> SearchIndex:
+        """The index over all sections; its parts are built by the first question that needs them."""
+        from openknowledge.engine.search.index import SearchIndex
+
+        return SearchIndex.build(self.bundle, clock=fixed_clock(self.now))
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 12,
+        no_expand: bool = False,
+        types: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        explain: bool = False,
+    ) -> SearchResultSet:
+        """Return the sections that answer ``query``, best first.
+
+        ``types`` and ``tags`` restrict the pages (any of each list); without ``no_expand`` links are followed
+        from what was found. Raises ``LimitError`` for a query that is too long.
+        """
+        return self.search_index.search(
+            query, limit=limit, no_expand=no_expand, types=types, tags=tags, explain=explain
+        )
+
+    def context(
+        self,
+        query: str,
+        *,
+        budget: int = 2_400,
+        limit: int = 12,
+        no_expand: bool = False,
+        types: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        explain: bool = False,
+    ) -> ContextResult:
+        """Return what answers ``query`` as a packet of at most ``budget`` estimated tokens.
+
+        The other arguments and errors are those of ``search``.
+        """
+        from openknowledge.engine.search.packing import pack_context
+
+        return pack_context(
+            self.search_index,
+            query,
+            budget=budget,
+            limit=limit,
+            no_expand=no_expand,
+            types=types,
+            tags=tags,
+            explain=explain,
+        )
 
     # Facts and RDF
 
