@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-
 from openknowledge.cli.options import Out, Spec
 
 FORMATS = ("markdown", "json")

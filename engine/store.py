@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from openknowledge.engine.analysis.listing import list_bundle
 from openknowledge.engine.analysis.report import validation_report
 from openknowledge.engine.bundle.bundle import Bundle, read_bundle, spec_version
 from openknowledge.engine.bundle.document import Document
+from openknowledge.engine.bundle.instants import parse_instant
 from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.sections import Section
 from openknowledge.engine.bundle.slugs import slug
@@ -77,6 +79,33 @@ class Store:
         known = previous.bundle if previous is not None and previous.bundle.spec == version else None
         bundle = read_bundle(path, spec=version, previous=known)
         return cls(bundle, clock(), read_config(bundle.root))
+
+    def refreshed(self, clock: Clock = system_clock) -> Store:
+        """Return a store of the bundle as it is now: this one, if nothing has changed.
+
+        Files are checked by their state, and only changed pages are read. Nothing has changed when the files
+        are the same and no page or claim has become stale, active or inactive since. Raises as ``open``.
+        """
+        now = clock()
+        bundle = read_bundle(self.root, spec=self.bundle.spec, previous=self.bundle)
+        config = read_config(self.root)
+        same_files = bundle.holds_the_same_as(self.bundle) and config == self.config
+        if same_files and self.now <= now < self._next_change:
+            return self
+        store = Store(self.bundle if same_files else bundle, now, config)
+        if same_files and "search_index" in self.__dict__:
+            # the index depends on the text alone; only its clock is the store's own
+            index = copy.copy(self.search_index)
+            index.clock = fixed_clock(now)
+            store.__dict__["search_index"] = index
+        return store
+
+    @cached_property
+    def _next_change(self) -> datetime:
+        """The first instant from which an answer of this store may differ for the same files."""
+        tomorrow = datetime(self.now.year, self.now.month, self.now.day, tzinfo=UTC) + timedelta(days=1)
+        limits_of_pages = (parse_instant(page.metadata.stale_after) for page in self.bundle.documents)
+        return min([tomorrow, *(moment for moment in limits_of_pages if moment and moment > self.now)])
 
     @property
     def root(self) -> Path:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import is_
 from pathlib import Path
 
 from openknowledge.engine.bundle.digests import index_sha256, locator
@@ -50,6 +51,16 @@ class Bundle:
     def index_sha256(self) -> str:
         """The revision: a digest over the paths and bytes of all readable pages."""
         return index_sha256((document.path, document.data) for document in self.documents)
+
+    def holds_the_same_as(self, other: Bundle) -> bool:
+        """Whether this snapshot took every page from ``other`` and lists the same files and issues."""
+        return (
+            len(self.documents) == len(other.documents)
+            and all(map(is_, self.documents, other.documents))
+            and self.assets == other.assets
+            and self.directories == other.directories
+            and self.issues == other.issues
+        )
 
     @cached_property
     def by_path(self) -> dict[str, Document]:
