@@ -196,12 +196,17 @@ def rule_problems(rule: Rule, profile: str) -> Iterator[Problem]:
 
 
 def check_program(
-    rules: RuleSet, catalogue: Catalogue, query: Atom | None = None, query_text: str = ""
+    rules: RuleSet,
+    catalogue: Catalogue,
+    query: Atom | None = None,
+    query_text: str = "",
+    *,
+    empty_is_unknown: bool = True,
 ) -> None:
     """Raise ``DatalogError`` for what is wrong with the program as a whole.
 
-    Checked in this order: safe variables, arities (also of the query), premises that name no known relation,
-    negation and aggregation through recursion.
+    Checked in this order: safe variables, arities (also of the query), premises that name no known relation
+    (with ``empty_is_unknown``, none that holds a fact), negation and aggregation through recursion.
     """
     for rule in rules.rules:
         for code, problem, span in safety_problems(rule):
@@ -214,7 +219,7 @@ def check_program(
         for problem, span in arities.atom_problems(query):
             raise DatalogError("arity", problem, text=query_text, span=span, source="query")
     for rule in rules.rules:
-        for problem, span in unknown_problems(rule, rules, catalogue):
+        for problem, span in unknown_problems(rule, rules, catalogue, empty_is_unknown=empty_is_unknown):
             raise rules.error("unknown-predicate", problem, span, rule.source)
     for code, problem, span, source in stratification_problems(rules.rules):
         raise rules.error(code, problem, span, source)
@@ -284,9 +289,14 @@ class Arities:
             )
 
 
-def unknown_problems(rule: Rule, rules: RuleSet, catalogue: Catalogue) -> Iterator[tuple[str, Span]]:
-    """Yield the premises of ``rule`` whose predicate is neither derived nor a base relation with facts."""
-    lenient = rules.texts[rule.source].built_in
+def unknown_problems(
+    rule: Rule, rules: RuleSet, catalogue: Catalogue, *, empty_is_unknown: bool = True
+) -> Iterator[tuple[str, Span]]:
+    """Yield the premises of ``rule`` whose predicate is neither derived nor a base relation with facts.
+
+    Base relations without facts are known to built-in texts, and to all without ``empty_is_unknown``.
+    """
+    lenient = rules.texts[rule.source].built_in or not empty_is_unknown
     names = catalogue.names()
     for atom in body_atoms(rule):
         name = atom.predicate

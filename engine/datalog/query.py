@@ -232,7 +232,7 @@ def evaluate(
     budget = Budget(limits)
 
     def work() -> Model:
-        check_program(ruleset, facts)
+        check_program(ruleset, facts, empty_is_unknown=False)
         predicates = set(ruleset.by_head) | {
             atom.predicate for rule in ruleset.rules for atom in body_atoms(rule)
         }

@@ -29,6 +29,7 @@ class Derived:
         self.rows: dict[Row, int] = {}
         self.rounds: list[Fresh] = []
         self.size = 0
+        self._compacted: set[int] = set()
         self._indexes: dict[IndexSpec, Index] = {}
         self._rounds_of_group: dict[int, dict[int, int]] = {}
         self._groups_by_round: dict[int, list[tuple[int, Any]]] | None = None
@@ -75,6 +76,7 @@ class Derived:
     def compact(self, round_: int) -> None:
         """Hold the rows of ``round_``, which no join needs next, in less memory."""
         if self.grouped and round_ < len(self.rounds):
+            self._compacted.add(round_)
             fresh = self.rounds[round_]
             for first, seconds in fresh.items():
                 if len(seconds) < _SMALL:
@@ -85,7 +87,8 @@ class Derived:
         if round_ >= len(self.rounds):
             return ()
         fresh = self.rounds[round_]
-        if self.grouped:
+        if round_ in self._compacted:
+            self._compacted.discard(round_)
             for first, seconds in fresh.items():
                 if type(seconds) is tuple:
                     fresh[first] = set(seconds)

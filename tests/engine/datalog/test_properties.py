@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from openknowledge.engine.datalog import (
     CLOSED_WORLD_PROFILE,
     FactBase,
