@@ -91,12 +91,12 @@ Iri = IRI | NAME
 
 _FUNCTIONS = frozenset(
     re.findall(
-        "[A-Z0-9_]+",
+        r"\w+",
         "ABS AVG BNODE CEIL COALESCE CONCAT CONTAINS DATATYPE DAY ENCODE_FOR_URI FLOOR HASLANG HASLANGDIR "
-        "HOURS IRI ISBLANK ISIRI ISLITERAL ISNUMERIC ISTRIPLE ISURI LANG LANGDIR LANGMATCHES LCASE MAX MD5 "
-        "MIN MINUTES MONTH NOW OBJECT PREDICATE RAND REGEX REPLACE ROUND SAMETERM SAMPLE SECONDS SHA1 "
+        "HOURS IF IRI ISBLANK ISIRI ISLITERAL ISNUMERIC ISTRIPLE ISURI LANG LANGDIR LANGMATCHES LCASE MAX "
+        "MD5 MIN MINUTES MONTH NOW OBJECT PREDICATE RAND REGEX REPLACE ROUND SAMETERM SAMPLE SECONDS SHA1 "
         "SHA256 SHA384 SHA512 STR STRAFTER STRBEFORE STRDT STRENDS STRLANG STRLANGDIR STRLEN STRSTARTS "
-        "STRUUID SUBJECT SUBSTR SUM TIMEZONE TRIPLE UCASE URI UUID YEAR ",
+        "STRUUID SUBJECT SUBSTR SUM TIMEZONE TRIPLE TZ UCASE URI UUID YEAR",
     )
 )
 _NEWER = frozenset({"<<", ">>", "<<(", ")>>", "{|", "|}", "~", "VERSION", "LATERAL", "ADJUST"})
@@ -271,7 +271,7 @@ def _terminals(tokens: Sequence[Token]) -> Iterator[tuple[str, Token | None]]:
         if pair in ("()", "[]") and token.kind is TokenKind.PUNCTUATION:
             joined = "NIL" if pair == "()" else "ANON"
         elif token.text in ("+", "-") and following and following.kind is TokenKind.NUMBER:
-            joined = "SIGNED" if following.start == token.end else ""
+            joined = "SIGNED"
         yield joined or _terminal(token), token
         index += 2 if joined else 1
     yield _END, None

@@ -32,9 +32,9 @@ def syntax_error(query: ParsedQuery, message: str) -> TextError:
         return _unexpected(query, fault)
     expected = [part.strip() for part in _EXPECTED.findall(re.sub("^expected (one of )?", "", place[3]))]
     reasons = [part for part in expected if " " in part and part[0].isalpha()]
-    if "IRI parsing failed" in reasons and (relative := _relative_iri(tokens)):
+    if relative := _relative_iri(tokens):
         return query.source.error_at(
-            "an IRI starts with its scheme, or needs a BASE line at the top", relative
+            "an IRI starts with a scheme, or there is a BASE line at the top", relative
         )
     if reasons:
         return query.source.error_at(f"the query is not valid SPARQL: {'; '.join(reasons)}", query.form_token)
@@ -57,6 +57,8 @@ def _unexpected(query: ParsedQuery, fault: Fault) -> TextError:
 
 
 def _relative_iri(tokens: Sequence[Token]) -> Token | None:
+    if any(token.keyword == "BASE" for token in tokens):
+        return None
     iris = (token for token in tokens if token.kind is TokenKind.IRI)
     return next((iri for iri in iris if not re.match("<[A-Za-z][A-Za-z0-9+.-]*:", iri.text)), None)
 
