@@ -16,7 +16,7 @@ SELECTOR_WORK_BYTES = 8192 * MIB  # what all selectors of one run may search thr
 CLAIM_INTEGER_DIGITS = 400  # as many as a number of the rule language has
 PROPOSAL_BYTES = 4 * MIB
 PATCH_OPERATIONS = 1_000
-PATCH_WORK_BYTES = 64 * MIB  # operations times bytes of frontmatter: each operation reads it anew
+PATCH_WORK_BYTES = 16 * MIB  # frontmatter that is read anew, over all operations of a patch
 
 # Writing
 TRANSACTION_FILES = 10_000

@@ -17,6 +17,7 @@ from openknowledge.engine import limits
 from openknowledge.engine.bundle.yaml_reader import read_yaml
 from openknowledge.engine.errors import LimitError, OpenKnowledgeError
 from openknowledge.engine.operations.yaml_edit import Edit, Slot, YamlEditor, apply_edits
+from openknowledge.engine.operations.yaml_emit import is_block_value
 from openknowledge.engine.operations.yaml_tree import Node, Tree, read_tree
 
 Operation = Literal["add", "remove", "replace", "move", "copy", "test"]
@@ -36,6 +37,11 @@ class PatchOperation:
     path: tuple[str, ...]
     value: Any = None
     source: tuple[str, ...] = ()
+
+    def raw(self) -> dict[str, Any]:
+        """Return an add, remove or replace as JSON."""
+        raw: dict[str, Any] = {"op": self.op, "path": pointer(self.path)}
+        return raw if self.op == "remove" else {**raw, "value": self.value}
 
     def describe(self) -> str:
         """Return the operation as messages name it."""
@@ -85,12 +91,6 @@ def edit_frontmatter(
     """
     operations = check_patch(patch, allowed)
     parts = split_page(data)
-    if len(operations) * len(parts.yaml) > limits.PATCH_WORK_BYTES:
-        raise LimitError(
-            f"{len(operations)} patch operations on {len(parts.yaml)} bytes of frontmatter are too much "
-            "work: split the patch",
-            limit="PATCH_WORK_BYTES",
-        )
     try:
         text = parts.yaml.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -100,7 +100,7 @@ def edit_frontmatter(
     page = _Page(text, line_break)
     for operation in operations:
         page.apply(operation)
-    new = page.text.encode("utf-8")
+    new = page.finish().encode("utf-8")
     if len(new) > limits.FRONTMATTER_BYTES:
         raise LimitError(
             f"the frontmatter would be larger than {limits.FRONTMATTER_BYTES} bytes",
@@ -261,37 +261,44 @@ _INTEGER_BITS = 13_000
 
 
 class _Page:
-    """The YAML text of a page while operations are applied one after the other."""
+    """The YAML text of a page while operations are applied one after the other.
+
+    Replacements of scalars wait and are made together: they do not move what the next one needs to find.
+    """
 
     def __init__(self, text: str, line_break: str) -> None:
         self.line_break = line_break
+        self._work = 0
         self._take(text, _read_value(text))
 
     def _take(self, text: str, value: dict[str, Any]) -> None:
-        tree = _read_tree(text)
-        if not _mirrors(tree.root, value):
-            raise OpenKnowledgeError(
-                "the frontmatter is written in a way that YAML readers take differently; it cannot be edited"
-            )
         self.text = text
-        self.value = value
-        self.tree = tree
+        self.value = _unshared(value)
+        self._read = value
+        self._tree: Tree | None = None
+        self._waiting: list[PatchOperation] = []
+        self._waiting_edits: list[Edit] = []
+
+    @property
+    def tree(self) -> Tree:
+        if self._tree is None:
+            self._tree = _read_tree(self.text, self._read)
+        return self._tree
 
     def apply(self, operation: PatchOperation) -> None:
-        """Apply one operation, or raise and stay as before."""
+        """Apply one operation. Raises, and is of no further use, when that is not possible."""
         if operation.op == "test":
             _test(operation, self._value_at(operation, operation.path))
-            return
-        if operation.op in _NEEDS_FROM:
+        elif operation.op in _NEEDS_FROM:
             self._transfer(operation)
-            return
-        try:
-            edits = self._edits(operation)
-        except OpenKnowledgeError as error:
-            raise _located(operation, error) from None
-        if not edits:
-            return
-        self._take_verified(operation, apply_edits(self.text, edits))
+        else:
+            self._change(operation)
+
+    def finish(self) -> str:
+        """Make the changes that wait and return the text."""
+        if self._waiting:
+            self._take_verified()
+        return self.text
 
     def _transfer(self, operation: PatchOperation) -> None:
         value = _unshared(self._value_at(operation, operation.source))
@@ -301,69 +308,84 @@ class _Page:
             self.apply(PatchOperation(operation.number, "remove", operation.source))
         self.apply(PatchOperation(operation.number, "add", operation.path, value))
 
-    def _take_verified(self, operation: PatchOperation, text: str) -> None:
-        """Take ``text`` if the bundle's reader finds in it what jsonpatch makes of the old value."""
+    def _change(self, operation: PatchOperation) -> None:
+        joins = operation.op == "replace" and not is_block_value(operation.value)
+        if not joins or any(waiting.path == operation.path for waiting in self._waiting):
+            self.finish()
+        try:
+            edits, holder, old = self._edits(operation)
+        except OpenKnowledgeError as error:
+            raise _located(operation, error) from None
+        if not edits:
+            return
+        self._waiting.append(operation)
+        self._waiting_edits += edits
+        if joins and old is not None and old.kind == "scalar":
+            key = operation.path[-1]
+            holder[int(key) if isinstance(holder, list) else key] = _unshared(operation.value)
+        else:
+            self._take_verified()
+
+    def _take_verified(self) -> None:
+        """Take the edited text if the bundle's reader finds in it what jsonpatch makes of the value."""
         import jsonpatch
 
-        raw: dict[str, Any] = {"op": operation.op, "path": pointer(operation.path)}
-        if operation.op != "remove":
-            raw["value"] = operation.value
+        first, last = self._waiting[0], self._waiting[-1]
+        which = first.describe() if first is last else f"patch operations {first.number} to {last.number}"
+        text = apply_edits(self.text, self._waiting_edits)
+        self._work += len(text)
+        if self._work > limits.PATCH_WORK_BYTES:
+            raise LimitError(
+                f"{which}: the patch is too much work for a page of this size: split it",
+                limit="PATCH_WORK_BYTES",
+            )
         try:
-            expected = jsonpatch.apply_patch(_unshared(self.value), [raw])
-        except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
-            raise OpenKnowledgeError(f"{operation.describe()}: {error}") from None
-        try:
+            raw = [operation.raw() for operation in self._waiting]
+            expected = jsonpatch.apply_patch(_unshared(self._read), raw, in_place=True)
             value = _read_value(text)
             if _same(value, expected):
                 self._take(text, value)
                 return
             why = ""
+        except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
+            raise OpenKnowledgeError(f"{which}: {error}") from None
         except OpenKnowledgeError as error:
             why = f" ({error.message})"
         raise OpenKnowledgeError(
-            f"{operation.describe()}: the page's YAML is written in a way in which this change cannot be "
-            f"made exactly{why}; make it by hand, or write that part in plain block style first"
+            f"{which}: the page's YAML is written in a way in which this change cannot be made exactly{why}; "
+            "make it by hand, or write that part in plain block style first"
         )
 
-    def _edits(self, operation: PatchOperation) -> list[Edit]:
+    def _edits(self, operation: PatchOperation) -> tuple[list[Edit], Any, Node | None]:
+        """Return the edits of ``operation``, the value that it changes, and the node that it replaces."""
         parent, slot, holder = self._holder(operation)
         editor = YamlEditor(self.text, self.tree, self.line_break)
         step = operation.path[-1]
         if isinstance(holder, dict):
             if operation.op == "add" and step not in holder:
-                return editor.append_pair(parent, step, operation.value, slot)
+                return editor.append_pair(parent, step, operation.value, slot), holder, None
             if step not in holder:
                 raise OpenKnowledgeError(f"there is no key {_short(step)}")
             old = holder[step]
         else:
             index = _index(step, len(holder), appending=operation.op == "add")
             if operation.op == "add":
-                return editor.insert_item(_present(parent), index, operation.value, slot)
+                return editor.insert_item(_present(parent), index, operation.value, slot), holder, None
             old = holder[index]
-        index = _entry_index(_present(parent), step)
-        return self._change(operation, editor, _present(parent), slot, index, old)
-
-    def _change(
-        self,
-        operation: PatchOperation,
-        editor: YamlEditor,
-        parent: Node,
-        slot: Slot | None,
-        index: int,
-        old: Any,
-    ) -> list[Edit]:
+        parent = _present(parent)
+        index = _entry_index(parent, step)
         entry = parent.entries[index]
         if operation.op == "remove":
             if sum(other.name == entry.name for other in parent.entries) > 1:
                 raise OpenKnowledgeError(
-                    f"the key {_short(entry.name)} is repeated; remove the earlier one by hand first"
+                    f"the key {_short(step)} is repeated; remove the earlier one by hand first"
                 )
             self._refuse_lost_anchor(entry.start, entry.end)
-            return editor.remove(parent, index, slot)
+            return editor.remove(parent, index, slot), holder, None
         if _same(old, operation.value):
-            return []
+            return [], holder, None
         self._refuse_lost_anchor(entry.value.start, entry.value.end)
-        return editor.replace(parent, entry, operation.value)
+        return editor.replace(parent, entry, operation.value), holder, entry.value
 
     def _holder(self, operation: PatchOperation) -> tuple[Node | None, Slot | None, Any]:
         """Return the collection that holds the operation's target: its node, where it stands, its value.
@@ -446,16 +468,24 @@ def _entry_index(node: Node, name: str) -> int:
     raise OpenKnowledgeError(f"there is no key {_short(name)}")
 
 
-def _read_tree(text: str) -> Tree:
+def _read_tree(text: str, value: dict[str, Any]) -> Tree:
+    """Return the places of ``text``, which the bundle's reader read as ``value``."""
     import yaml
 
     try:
-        return read_tree(text)
+        tree = read_tree(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark is not None else 1
         raise OpenKnowledgeError(
             f"the frontmatter must be repaired before it can be edited: {error.problem}", line=line
         ) from None
+    except ValueError:
+        tree = Tree(None, [])
+    if not _mirrors(tree.root, value):
+        raise OpenKnowledgeError(
+            "the frontmatter is written in a way that YAML readers take differently; it cannot be edited"
+        )
+    return tree
 
 
 def _mirrors(node: Node | None, value: Any) -> bool:

@@ -1,13 +1,13 @@
 """Where everything stands in a YAML text: a tree of nodes and entries with offsets into the text.
 
 The tree holds places, not values: ``engine.bundle.yaml_reader`` says what a text means. Offsets are code
-points. libyaml's events give the nodes and its tokens the indicators (``-``, ``:``, ``?``) between them.
+points. libyaml's events give the nodes; the indicators (``-``, ``:``, ``?``) stand in the gaps between them,
+where there is nothing else but blanks, comments and commas.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -90,53 +90,18 @@ class Tree:
 def read_tree(text: str) -> Tree:
     """Return the tree of ``text``, one YAML document that the bundle's reader has accepted.
 
-    Raises ``yaml.YAMLError`` for a text that it would not accept.
+    Raises ``yaml.YAMLError`` for a text that libyaml does not accept, ``ValueError`` for one whose indicators
+    are not found.
     """
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return _Composer(text, _Indicators(text, loader), loader).compose()
-
-
-class _Indicators:
-    """The offsets of the indicators, in the order of the text."""
-
-    def __init__(self, text: str, loader: Any) -> None:
-        self.dashes: list[int] = []
-        self.colons: list[int] = []
-        self.questions: list[int] = []
-        scanner = loader(text)
-        try:
-            while scanner.check_token():
-                token = scanner.get_token()
-                name = type(token).__name__
-                at = token.start_mark.index
-                if name == "ValueToken":
-                    self.colons.append(at)
-                elif name == "BlockEntryToken":
-                    self.dashes.append(at)
-                elif name == "KeyToken" and token.end_mark.index > at:
-                    self.questions.append(at)
-        finally:
-            scanner.dispose()
-
-    @staticmethod
-    def last_before(offsets: list[int], at: int, floor: int) -> int:
-        """Return the last of ``offsets`` in ``floor`` <= offset < ``at``, or -1."""
-        index = bisect_left(offsets, at) - 1
-        return offsets[index] if index >= 0 and offsets[index] >= floor else -1
-
-    @staticmethod
-    def first_from(offsets: list[int], at: int, ceiling: int) -> int:
-        """Return the first of ``offsets`` in ``at`` <= offset <= ``ceiling``, or -1."""
-        index = bisect_left(offsets, at)
-        return offsets[index] if index < len(offsets) and offsets[index] <= ceiling else -1
+    return _Composer(text, loader).compose()
 
 
 class _Composer:
-    def __init__(self, text: str, indicators: _Indicators, loader: Any) -> None:
+    def __init__(self, text: str, loader: Any) -> None:
         self.text = text
-        self.indicators = indicators
         self.parser = loader(text)
         self.anchors: dict[str, Node] = {}
         self.aliases: list[Node] = []
@@ -187,14 +152,13 @@ class _Composer:
         node.implicit_pair = node.is_flow and not self.text.startswith("{", node.body)
         floor = node.body + 1 if node.is_flow and not node.implicit_pair else node.properties_end
         while type(self.parser.peek_event()).__name__ != "MappingEndEvent":
-            key_floor = floor
+            question = _end(_GAP, self.text, floor)
             key = self._node(floor)
-            question = self.indicators.last_before(self.indicators.questions, key.start, key_floor)
+            start = question if question < key.start and self.text[question] == "?" else key.start
             value_at = self.parser.peek_event().start_mark.index
-            colon = self.indicators.first_from(self.indicators.colons, key.end, value_at)
-            indicator = colon + 1 if colon >= 0 else -1
+            colon = _end(_GAP, self.text, key.end)
+            indicator = colon + 1 if colon <= value_at and self.text.startswith(":", colon) else -1
             value = self._node(max(indicator, key.end))
-            start = question if question >= 0 else key.start
             end = max(value.end, indicator, key.end)
             node.entries.append(Entry(start, indicator, end, key.text, value, key))
             floor = end
@@ -206,10 +170,10 @@ class _Composer:
             indicator = -1
             start = self.parser.peek_event().start_mark.index
             if not node.is_flow:
-                dashes = self.indicators.dashes
-                dash = dashes[bisect_right(dashes, floor - 1)]
-                indicator = dash + 1
-                start = dash
+                start = _end(_GAP, self.text, floor)
+                if not self.text.startswith("-", start):
+                    raise ValueError("no dash before an item")
+                indicator = start + 1
             value = self._node(max(indicator, floor))
             end = max(value.end, indicator)
             node.entries.append(Entry(start, indicator, end, str(len(node.entries)), value))
@@ -240,6 +204,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     return found.end() if found is not None else at
 
 
+_GAP = re.compile(r"(?:[\s,]+|#[^\n]*)*")
 _PROPERTY = re.compile(r"!<[^>]*>|[&!][^\s,\[\]{}]*")
 _BLANKS = re.compile(r"(?:\s+(?:#[^\n]*)?)*")
 
