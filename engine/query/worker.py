@@ -119,35 +119,37 @@ def _check_cancelled(bounds: Bounds, cancelled: Cancelled | None) -> None:
 
 
 def _fork_and_wait(task: Task, bounds: Bounds, deadline: float, cancelled: Cancelled | None) -> bytes:
-    answer_fd, answer_end = os.pipe()
-    trouble_fd, trouble_end = os.pipe()
-    child = 0
-    try:
-        try:
-            # A native library that reports a failed allocation must not block on a full pipe.
-            os.set_blocking(trouble_end, False)
-            os.set_blocking(trouble_fd, False)
-            child = _fork()
+    with contextlib.ExitStack() as ours:
+        with contextlib.ExitStack() as childs:
+            try:
+                answer_fd, answer_end = _pipe(ours, childs)
+                trouble_fd, trouble_end = _pipe(ours, childs)
+                child = _fork()
+            except OSError as error:
+                raise OpenKnowledgeError(
+                    f"No process could be started for the {bounds.what}: {error}"
+                ) from None
             if child == 0:
                 _be_child(task, answer_end, trouble_end, bounds, deadline)
-        finally:
-            os.close(answer_end)
-            os.close(trouble_end)
         try:
             received = _receive(answer_fd, bounds, deadline, cancelled)
         except _DeadlineError:
             raise _deadline_error(bounds) from None
-        code = _end(child)
-        child = 0
+        finally:
+            code = _end(child)
+        # A child of another thread may still hold the other end for a moment, so do not wait for its end.
+        os.set_blocking(trouble_fd, False)
         trouble = b""
         with contextlib.suppress(BlockingIOError):
             trouble = os.read(trouble_fd, 4096)
         return _answer_of(received, code, trouble, bounds)
-    finally:
-        if child > 0:
-            _end(child)
-        os.close(answer_fd)
-        os.close(trouble_fd)
+
+
+def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[int, int]:
+    read_end, write_end = os.pipe()
+    reader.callback(os.close, read_end)
+    writer.callback(os.close, write_end)
+    return read_end, write_end
 
 
 def _fork() -> int:
@@ -258,6 +260,8 @@ def _be_child(task: Task, answer_end: int, trouble_end: int, bounds: Bounds, dea
 
 def _keep_only(answer_end: int, trouble_end: int) -> int:
     """Close all that the parent had open but the two pipes. Return where the answer goes now."""
+    # A native library that reports a failed allocation must not wait for somebody to read it.
+    os.set_blocking(trouble_end, False)
     nothing = os.open(os.devnull, os.O_RDWR)
     sources = [fcntl.fcntl(fd, fcntl.F_DUPFD, 4) for fd in (nothing, nothing, trouble_end, answer_end)]
     for target, fd in enumerate(sources):

@@ -173,7 +173,9 @@ def test_the_engine_gets_no_service_within_strings_iris_and_comments() -> None:
 
 def test_the_meaning_of_strings_and_iris_stays() -> None:
     text = "SELECT ?a ?b { BIND('a\\\\service' AS ?a) BIND(<urn:SERVICE> AS ?b) }"
-    (row,) = ox.Store().query(check(text).engine_text)
+    found = ox.Store().query(check(text).engine_text)
+    assert isinstance(found, ox.QuerySolutions)
+    (row,) = found
     assert (row["a"].value, row["b"].value) == ("a\\service", "urn:SERVICE")
 
 
@@ -242,7 +244,9 @@ def test_this_query_connects_unless_it_is_checked(trap: Trap, text: str) -> None
     text = text.replace("<T>", f"<{trap.address}>")
     before = trap.visits
     with contextlib.suppress(OSError):
-        list(ox.Store().query(text, prefixes=known))
+        found = ox.Store().query(text, prefixes=known)
+        assert isinstance(found, ox.QuerySolutions)
+        list(found)
     unchecked = trap.visits
     with contextlib.suppress(OpenKnowledgeError):
         ask_unprotected(check(text, prefixes=known), known)

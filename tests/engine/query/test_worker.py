@@ -275,6 +275,17 @@ def test_a_child_whose_parent_was_killed_ends_at_its_deadline() -> None:
     assert wait_until_gone(child, 5)
 
 
+def test_a_process_that_cannot_be_started_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(worker, "_fork", fail)
+    before = open_files()
+    with pytest.raises(OpenKnowledgeError, match=r"No process could be started for the query: .*unavailable"):
+        run_forked(lambda: b"", Bounds())
+    assert open_files() == before
+
+
 def test_a_spawned_task_gives_the_same_answer(importable: None) -> None:
     assert run_spawned(SPAWN, b"echo \x00\xff\n\r\n", Bounds()) == b"echo \x00\xff\n\r\n"
 
