@@ -1,4 +1,4 @@
-"""``okn query``: SPARQL over the bundle's graph."""
+"""``okn query``: SPARQL, Datalog and text over one bundle."""
 
 from __future__ import annotations
 
@@ -36,13 +36,39 @@ def query(
             "--sparql-file", metavar="FILE", help="Read the SPARQL query from FILE.", show_default=False
         ),
     ] = None,
+    datalog: Annotated[
+        Optional[str],  # noqa: UP045 - as above
+        typer.Option("--datalog", metavar="ATOM", help="A Datalog query: one atom.", show_default=False),
+    ] = None,
+    datalog_file: Annotated[
+        Optional[Path],  # noqa: UP045 - as above
+        typer.Option("--datalog-file", metavar="FILE", help="Read the atom from FILE.", show_default=False),
+    ] = None,
+    rules: Annotated[
+        list[Path],
+        typer.Option("--rules", metavar="FILE", help="Rules on top of the built-in ones. Repeatable."),
+    ] = [],  # noqa: B006 - typer copies it
+    profile: Annotated[
+        str,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help="openknowledge.safe/v1, or openknowledge.closed-world/v1 for rules with negation.",
+        ),
+    ] = "",
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print the proof of each Datalog answer as a tree.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Have pyDatalog compute the answers again and compare.")
+    ] = False,
     result_format: Annotated[
         str,
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="json, table, csv, tsv, xml, srj; for CONSTRUCT and DESCRIBE turtle, ntriples, nquads, "
-            "trig, jsonld. Default: table on a terminal, else json (turtle for triples).",
+            help="json or table; for SPARQL also csv, tsv, xml, srj; for CONSTRUCT and DESCRIBE turtle, "
+            "ntriples, nquads, trig, jsonld. Default: table on a terminal, else json (turtle for triples).",
         ),
     ] = "",
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="Rows at most, 1 to 1000.")] = 1000,
@@ -53,25 +79,42 @@ def query(
     spec: Spec = "latest",
     out: Out = None,
 ) -> None:
-    """Ask the bundle's RDF graph in SPARQL. Each row says where its things were read.
+    """Ask the bundle in SPARQL or Datalog. Each row says where its things were read.
 
-    The usual prefixes (dcterms, okn, prov, rdf, rdfs, schema, skos, xsd, ...) need no declaration. No query
-    opens a network connection.
+    SPARQL sees the bundle's RDF graph; the usual prefixes (dcterms, okn, prov, rdf, schema, skos, xsd)
+    need no declaration, and no query opens a network connection. Datalog sees the same facts as relations,
+    with the conclusions of the built-in rules, and every answer carries its proof.
 
     \b
     Examples:
       okn query corpora/identity --sparql 'SELECT ?title { ?page okn:stale true ; dcterms:title ?title }'
-      okn query corpora/http --sparql-file orphans.rq --format csv
+      okn query corpora/http --datalog 'affected_by_stale(Page, Stale)' --explain
+      okn query corpora/http --datalog 'risky(P)' --rules my.dl --profile openknowledge.closed-world/v1
       okn query --sparql 'CONSTRUCT WHERE { ?a dcterms:references ?b }' --format turtle
     """
     from openknowledge.cli.context import open_store
+    from openknowledge.engine.errors import UsageError
 
     _check_bounds(limit, timeout, result_format)
-    text, name = _query_text(sparql, sparql_file)
+    sparql_query = _query_text("--sparql", sparql, sparql_file)
+    datalog_query = _query_text("--datalog", datalog, datalog_file)
+    if sparql_query is None and datalog_query is None:
+        raise UsageError("give a query: --sparql QUERY or --datalog ATOM (or a file of one)")
+    if sparql_query is not None and datalog_query is not None:
+        raise UsageError("give either --sparql or --datalog")
     store = open_store(path, spec)
-    checked = store.check_sparql(text, graph_results=True, source=name)
-    solutions = store.solve_sparql(checked, limit=limit, timeout=timeout)
-    _show(store, solutions, result_format, out, limit)
+    if datalog_query is not None:
+        from openknowledge.cli.datalog import DatalogRequest, answer_datalog
+
+        request = DatalogRequest(
+            datalog_query[0], tuple(rules), profile, explain, verify, result_format, limit, timeout
+        )
+        answer_datalog(store, request, out)
+    elif sparql_query is not None:
+        text, name = sparql_query
+        checked = store.check_sparql(text, graph_results=True, source=name)
+        solutions = store.solve_sparql(checked, limit=limit, timeout=timeout)
+        _show(store, solutions, result_format, out, limit)
 
 
 def _check_bounds(limit: int, timeout: float, result_format: str) -> None:
@@ -87,15 +130,15 @@ def _check_bounds(limit: int, timeout: float, result_format: str) -> None:
         raise UsageError(f"unknown format {result_format!r}; choose one of {choices}")
 
 
-def _query_text(text: str | None, file: Path | None) -> tuple[str, str]:
+def _query_text(option: str, text: str | None, file: Path | None) -> tuple[str, str] | None:
+    """Return a query and the name of its file; ``None`` when neither option was given."""
     from openknowledge.engine.errors import UsageError
 
-    if (text is None) == (file is None):
-        raise UsageError("give one query: --sparql QUERY or --sparql-file FILE")
+    if text is not None and file is not None:
+        raise UsageError(f"give either {option} or {option}-file")
     if text is not None:
         return text, ""
-    assert file is not None  # noqa: S101 - one of the two is given
-    return read_text_file(file), str(file)
+    return None if file is None else (read_text_file(file), str(file))
 
 
 def read_text_file(file: Path) -> str:

@@ -27,7 +27,7 @@ from openknowledge.engine.facts.provenance import Provenance, document_sha256
 
 if TYPE_CHECKING:
     from openknowledge.engine.analysis.document_graph import GraphFormat
-    from openknowledge.engine.datalog import Answer, FactBase, RuleText
+    from openknowledge.engine.datalog import Answer, AnswerRow, FactBase, RuleText
     from openknowledge.engine.datalog import Limits as DatalogLimits
     from openknowledge.engine.datalog.checking import Finding
     from openknowledge.engine.facts.facts import Facts
@@ -432,10 +432,36 @@ class Store:
         ``rules`` are rule texts on top of the built-in ones. Raises ``DatalogError`` for a fault in query or
         rules, with its place; ``UsageError`` for an unknown profile; ``LimitError`` at a limit.
         """
+        answer = self.answer_datalog(query, rules=rules, profile=profile, limits=limits)
+        return self.datalog_json(answer, rules=rules)
+
+    def datalog_json(self, answer: Answer, *, rules: Sequence[RuleText] = ()) -> DatalogResult:
+        """Return an answer of ``answer_datalog`` as the JSON result."""
         from openknowledge.engine.query.datalog import result_json
 
-        answer = self.answer_datalog(query, rules=rules, profile=profile, limits=limits)
         return result_json(answer, self.facts, rules=rules, policy=self.policy)
+
+    def sources_of_row(self, row: AnswerRow) -> Sequence[ProvenanceJson]:
+        """Return where the facts that an answer rests on were read."""
+        from openknowledge.engine.query.datalog import places_of, unique_sources
+
+        return unique_sources(places_of(row, self.facts))
+
+    def places_of_fact(self, predicate: str, row: tuple[Any, ...]) -> Sequence[str]:
+        """Return ``path:line`` of each place where a base fact was read."""
+        places = self.facts.places(predicate, row)
+        return [f"{place.document.path}:{place.lines[0]}" for place in places]
+
+    def verify_datalog(
+        self, answer: Answer, *, rules: Sequence[RuleText] = (), seconds: float | None = None
+    ) -> int:
+        """Have pyDatalog compute an answer again; return how many rows it finds.
+
+        Raises ``OpenKnowledgeError`` naming the facts that differ, ``LimitError`` after ``seconds``.
+        """
+        from openknowledge.engine.query.datalog import verify_answer
+
+        return verify_answer(answer, self.facts, self.fact_base, rules, seconds)
 
     def answer_datalog(
         self,

@@ -104,6 +104,26 @@ def unique_sources(places: Iterable[Provenance]) -> list[ProvenanceJson]:
     return [shown[key].to_json() for key in sorted(shown)]
 
 
+def verify_answer(
+    answer: Answer, facts: Facts, base: FactBase, rules: Sequence[RuleText], seconds: float | None
+) -> int:
+    """Check ``answer`` against pyDatalog; return how many rows it finds.
+
+    A cut answer is completed first, so that what was cut is compared too. Raises ``Disagreement`` with the
+    facts that differ, and ``LimitError`` after ``seconds``.
+    """
+    from openknowledge.engine.datalog.second_opinion import verify
+
+    query = str(answer.query)
+    rows = [row.values for row in answer.rows]
+    if answer.truncated:
+        limits = Limits(seconds=seconds, created_facts=bounds.DERIVED_GRAPH_FACTS)
+        rows = prepare_query(query, rules, answer.profile, limits).rows(base)
+    return verify(
+        query, program_texts(rules), lambda name: cast("Any", facts.rows(name)), rows, seconds=seconds
+    )
+
+
 def check_saved_result(
     result: Any, facts: Facts, rules: Sequence[RuleText], *, seconds: float | None = None
 ) -> list[Finding]:
@@ -157,4 +177,5 @@ __all__ = [
     "result_json",
     "rules_of_result",
     "unique_sources",
+    "verify_answer",
 ]
