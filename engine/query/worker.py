@@ -120,23 +120,23 @@ def _check_cancelled(bounds: Bounds, cancelled: Cancelled | None) -> None:
 
 def _fork_and_wait(task: Task, bounds: Bounds, deadline: float, cancelled: Cancelled | None) -> bytes:
     with contextlib.ExitStack() as ours:
-        with contextlib.ExitStack() as childs:
-            try:
+        child = code = 0
+        try:
+            with contextlib.ExitStack() as childs:
                 answer_fd, answer_end = _pipe(ours, childs)
                 trouble_fd, trouble_end = _pipe(ours, childs)
-                child = _fork()
-            except OSError as error:
-                raise OpenKnowledgeError(
-                    f"No process could be started for the {bounds.what}: {error}"
-                ) from None
-            if child == 0:
-                _be_child(task, answer_end, trouble_end, bounds, deadline)
-        try:
+                with _interrupts_later():
+                    child = _fork()
+                    if child == 0:
+                        _be_child(task, answer_end, trouble_end, bounds, deadline)
             received = _receive(answer_fd, bounds, deadline, cancelled)
         except _DeadlineError:
             raise _deadline_error(bounds) from None
+        except OSError as error:
+            raise OpenKnowledgeError(f"No process could be run for the {bounds.what}: {error}") from None
         finally:
-            code = _end(child)
+            if child:
+                code = _end(child)
         # A child of another thread may still hold the other end for a moment, so do not wait for its end.
         os.set_blocking(trouble_fd, False)
         trouble = b""
@@ -150,6 +150,16 @@ def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[i
     reader.callback(os.close, read_end)
     writer.callback(os.close, write_end)
     return read_end, write_end
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Let Ctrl-C wait until the child's id is known, so that it can be killed, and never meet the child."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _fork() -> int:
@@ -241,10 +251,12 @@ def _memory_error(bounds: Bounds) -> LimitError:
     )
 
 
-# The child
+# The child. It is tested from its parent, where the coverage of lines cannot see it.
 
 
-def _be_child(task: Task, answer_end: int, trouble_end: int, bounds: Bounds, deadline: float) -> NoReturn:
+def _be_child(  # pragma: no cover
+    task: Task, answer_end: int, trouble_end: int, bounds: Bounds, deadline: float
+) -> NoReturn:
     status = 1
     try:
         gc.disable()  # a collection would copy the pages shared with the parent
@@ -258,7 +270,7 @@ def _be_child(task: Task, answer_end: int, trouble_end: int, bounds: Bounds, dea
         os._exit(status)
 
 
-def _keep_only(answer_end: int, trouble_end: int) -> int:
+def _keep_only(answer_end: int, trouble_end: int) -> int:  # pragma: no cover
     """Close all that the parent had open but the two pipes. Return where the answer goes now."""
     # A native library that reports a failed allocation must not wait for somebody to read it.
     os.set_blocking(trouble_end, False)
@@ -277,7 +289,7 @@ def _keep_only(answer_end: int, trouble_end: int) -> int:
     return 3
 
 
-def _arrange_signals(deadline: float) -> None:
+def _arrange_signals(deadline: float) -> None:  # pragma: no cover
     """Let every signal end the child, and an alarm, so that it ends even when its parent is gone."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
@@ -285,7 +297,7 @@ def _arrange_signals(deadline: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, max(0.001, deadline - time.monotonic()) + _POLL_SECONDS)
 
 
-def _limit_resources(bounds: Bounds) -> None:
+def _limit_resources(bounds: Bounds) -> None:  # pragma: no cover
     """Cap the memory, and forbid new files and sockets, where the platform can."""
     if sys.platform == "win32":
         return
@@ -299,7 +311,7 @@ def _limit_resources(bounds: Bounds) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
-def _frame(task: Task, bounds: Bounds) -> bytes:
+def _frame(task: Task, bounds: Bounds) -> bytes:  # pragma: no cover
     try:
         content = task()
         tag = _RESULT
@@ -312,12 +324,12 @@ def _frame(task: Task, bounds: Bounds) -> bytes:
     return tag + len(content).to_bytes(_HEADER - 1) + content
 
 
-def _failure(error: BaseException) -> bytes:
+def _failure(error: BaseException) -> bytes:  # pragma: no cover
     content = f"{type(error).__name__}: {error}".encode(errors="replace")[:4096]
     return _FAILED + len(content).to_bytes(_HEADER - 1) + content
 
 
-def _write(fd: int, content: bytes) -> None:
+def _write(fd: int, content: bytes) -> None:  # pragma: no cover
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(fd, rest) :]
@@ -360,7 +372,7 @@ def _spawn_and_wait(
     return _answer_of(received, child.returncode, trouble, bounds)
 
 
-def spawned() -> NoReturn:
+def spawned() -> NoReturn:  # pragma: no cover
     """Be the child of ``run_spawned``: read a job from standard input, and write its answer to the output."""
     source: BinaryIO = sys.stdin.buffer
     size = int.from_bytes(source.read(4))

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -30,7 +31,15 @@ from openknowledge.engine.query.sparql import (
     solve,
 )
 from openknowledge.engine.query.sparql_results import node_of
-from openknowledge.engine.query.sparql_rows import UNBOUND, Order, evaluate_order, smallest_rows, term_of
+from openknowledge.engine.query.sparql_rows import (
+    UNBOUND,
+    Order,
+    evaluate_order,
+    pack_order,
+    smallest_rows,
+    term_of,
+    unpack_order,
+)
 from openknowledge.engine.query.worker import Bounds, run_forked
 from openknowledge.schemas.common import Policy, Provenance, Revision
 from openknowledge.schemas.sparql import SparqlResult
@@ -189,15 +198,22 @@ BOUND = st.one_of(
 terms = st.one_of(BOUND, st.just(UNBOUND))
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(terms, terms), max_size=60), st.integers(1, 20), st.integers(1, 60), st.booleans())
+@settings(max_examples=100, deadline=None)
+@given(
+    rows=st.lists(st.tuples(terms, terms), min_size=1, max_size=40),
+    copies=st.sampled_from([1, 3, 100]),
+    limit=st.integers(1, 60),
+    distinct=st.booleans(),
+    randomness=st.randoms(use_true_random=False),
+)
 def test_the_smallest_rows_are_those_that_sorting_all_would_give(
-    rows: list[tuple[Term, Term]], limit: int, copies: int, distinct: bool
+    rows: list[tuple[Term, Term]], copies: int, limit: int, distinct: bool, randomness: random.Random
 ) -> None:
-    every = rows * copies
-    nodes = [[None if term == UNBOUND else node_of(term) for term in row] for row in every]
+    pairs = [(row, [None if term == UNBOUND else node_of(term) for term in row]) for row in rows] * copies
+    randomness.shuffle(pairs)
+    every = [row for row, _ in pairs]
     expected = sorted(set(every) if distinct else every)
-    found, truncated = smallest_rows(nodes, limit, (0, 1), distinct=distinct)
+    found, truncated = smallest_rows([nodes for _, nodes in pairs], limit, (0, 1), distinct=distinct)
     assert (found, truncated) == (expected[:limit], len(expected) > limit)
 
 
@@ -489,6 +505,28 @@ def test_a_service_that_slipped_through_would_find_no_network() -> None:
     order = Order(text, {}, REVISION, (REVISION,), variables=(), ordered=False, max_rows=1)
     answer = json.loads(run_forked(lambda: evaluate_order(STORE, order), Bounds()))
     assert "Too many open files" in answer["failure"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * { ?s ?p ?o }",
+        "SELECT * { ?s ?p ?o } ORDER BY ?o ?s",
+        "ASK {}",
+        "CONSTRUCT WHERE { ?s x:knows ?o }",
+        f"SELECT * FROM <{DERIVED}> {{ ?s ?p ?o }}",
+        "SELECT * { BIND(x:f(1) AS ?v) }",
+        "SELECT * { }}",
+    ],
+)
+@pytest.mark.parametrize("ordered", [True, False])
+def test_an_order_has_the_same_answer_in_any_process(text: str, ordered: bool) -> None:
+    graph = None if "FROM" in text else REVISION
+    order = Order(text, {"x": "urn:x:"}, graph, (REVISION, DERIVED), ("s", "p"), ordered, max_rows=5)
+    here = evaluate_order(STORE, order)
+    assert here == run_forked(lambda: evaluate_order(STORE, order), Bounds())
+    if not ordered:  # else the rows have the order of the store
+        assert here == unpack_order(pack_order(order, STORE))()
 
 
 def test_importing_the_sparql_modules_imports_no_engine() -> None:

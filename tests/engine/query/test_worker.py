@@ -281,7 +281,7 @@ def test_a_process_that_cannot_be_started_is_reported(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(worker, "_fork", fail)
     before = open_files()
-    with pytest.raises(OpenKnowledgeError, match=r"No process could be started for the query: .*unavailable"):
+    with pytest.raises(OpenKnowledgeError, match=r"No process could be run for the query: .*unavailable"):
         run_forked(lambda: b"", Bounds())
     assert open_files() == before
 
