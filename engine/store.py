@@ -493,9 +493,8 @@ class Store:
 def _no_page(bundle: Bundle, reference: str) -> str:
     from difflib import get_close_matches
 
-    names = [*bundle.by_id, *bundle.by_path]
-    near = get_close_matches(reference, names, n=3)
-    tails = [name for name in bundle.by_id if name.rpartition("/")[2] == reference.rpartition("/")[2]]
-    hint = sorted({*near, *tails[:3]})
+    name = reference.rpartition("/")[2]
+    same_name = [known for known in bundle.by_id if known.rpartition("/")[2] == name]
+    hint = same_name[:3] or get_close_matches(reference, bundle.by_id, n=3)
     message = f"no page {reference!r} in this bundle"
     return f"{message}; did you mean {', '.join(hint)}?" if hint else message

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired
 
 from openknowledge.schemas.common import Revision
 from openknowledge.schemas.listing import ListEntry
+from typing_extensions import TypedDict
 
 
 class ExportedSection(TypedDict):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 from openknowledge.schemas.common import Revision
 from openknowledge.schemas.listing import Okf02
+from typing_extensions import TypedDict
 
 
 class GetResult(TypedDict):

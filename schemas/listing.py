@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired
 
 from openknowledge.schemas.common import Issue
+from typing_extensions import TypedDict
 
 Window = TypedDict("Window", {"from": NotRequired[str], "to": NotRequired[str]})
 

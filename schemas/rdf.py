@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 from openknowledge.schemas.common import Revision
+from typing_extensions import TypedDict
 
 
 class RdfObject(TypedDict):

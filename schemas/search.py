@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired
 
 from openknowledge.schemas.common import Issue, Revision
+from typing_extensions import TypedDict
 
 Relation = Literal["direct", "document-context", "outgoing-link", "backlink"]
 

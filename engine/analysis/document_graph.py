@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from openknowledge.engine.bundle.bundle import Bundle
 from openknowledge.engine.errors import UsageError
 from openknowledge.engine.facts.compile import source_page
-from openknowledge.schemas.graph import DocumentGraph, GraphEdge, GraphNode
 
 if TYPE_CHECKING:
     import networkx as nx
+    from openknowledge.schemas.graph import DocumentGraph, GraphEdge, GraphNode
 
 GraphFormat = Literal["json", "graphml", "dot"]
 GRAPH_FORMATS: tuple[GraphFormat, ...] = ("json", "graphml", "dot")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openknowledge.engine.analysis.listing import list_entry
 from openknowledge.engine.bundle.bundle import Bundle
 from openknowledge.engine.bundle.digests import sha256_hex
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.links import link_kind
-from openknowledge.schemas.export import BundleExport, ExportedDocument, ExportedLink, ExportedSection
+
+if TYPE_CHECKING:
+    from openknowledge.schemas.export import BundleExport, ExportedDocument, ExportedLink, ExportedSection
 
 
 def export_bundle(bundle: Bundle, now: datetime) -> BundleExport:

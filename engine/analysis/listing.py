@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from openknowledge.engine.analysis.report import issue_json
 from openknowledge.engine.bundle.bundle import Bundle
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.okf import Event, Metadata, Source
-from openknowledge.schemas.listing import Generated, ListEntry, ListResult, Okf02
-from openknowledge.schemas.listing import Source as SourceJson
+
+if TYPE_CHECKING:
+    from openknowledge.schemas.listing import Generated, ListEntry, ListResult, Okf02
+    from openknowledge.schemas.listing import Source as SourceJson
 
 
 def okf02(metadata: Metadata, now: datetime) -> Okf02:

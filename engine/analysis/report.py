@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from openknowledge.engine.bundle.bundle import Bundle
 from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.validation import Override, rules_for
-from openknowledge.schemas.common import Issue as IssueJson
-from openknowledge.schemas.common import Quarantined
-from openknowledge.schemas.validation import Check, ValidationReport
+
+if TYPE_CHECKING:
+    from openknowledge.schemas.common import Issue as IssueJson
+    from openknowledge.schemas.common import Quarantined
+    from openknowledge.schemas.validation import Check, ValidationReport
 
 
 def issue_json(issue: Issue) -> IssueJson:
