@@ -15,7 +15,7 @@ from openknowledge.engine.analysis.listing import list_bundle
 from openknowledge.engine.analysis.report import validation_report
 from openknowledge.engine.bundle.bundle import Bundle, read_bundle, spec_version
 from openknowledge.engine.bundle.document import Document
-from openknowledge.engine.bundle.instants import parse_instant
+from openknowledge.engine.bundle.instants import parse_instant, start_of
 from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.sections import Section
 from openknowledge.engine.bundle.slugs import slug
@@ -27,10 +27,14 @@ from openknowledge.engine.facts.provenance import Provenance, document_sha256
 
 if TYPE_CHECKING:
     from openknowledge.engine.analysis.document_graph import GraphFormat
+    from openknowledge.engine.claims.claimset import ClaimSet
+    from openknowledge.engine.claims.evidence import EvidenceStore
+    from openknowledge.engine.claims.factset import FactSet
     from openknowledge.engine.datalog import Answer, AnswerRow, FactBase, RuleText
     from openknowledge.engine.datalog import Limits as DatalogLimits
     from openknowledge.engine.datalog.checking import Finding
     from openknowledge.engine.facts.facts import Facts
+    from openknowledge.engine.facts.facts import Source as FactSource
     from openknowledge.engine.facts.rdf import RdfFormat
     from openknowledge.engine.facts.terms import Triple
     from openknowledge.engine.query.sparql import Dataset, ParsedQuery, Solutions
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from openknowledge.schemas.common import Provenance as ProvenanceJson
     from openknowledge.schemas.datalog import DatalogResult
     from openknowledge.schemas.export import BundleExport
+    from openknowledge.schemas.facts import FactSet as FactSetJson
     from openknowledge.schemas.get import GetResult
     from openknowledge.schemas.graph import DocumentGraph
     from openknowledge.schemas.listing import ListResult
@@ -55,10 +60,22 @@ class Store:
     Open it with ``Store.open``. Stores share nothing: two in one process do not know of each other.
     """
 
-    def __init__(self, bundle: Bundle, now: datetime, config: Config | None = None) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        now: datetime,
+        config: Config | None = None,
+        *,
+        access: Iterable[str] = (),
+        strict: bool = False,
+        evidence: EvidenceStore | None = None,
+    ) -> None:
         self.bundle = bundle
         self.now = now
         self.config = config or Config()
+        self.access = _granted(access)
+        self.strict = strict
+        self._evidence = evidence
 
     @classmethod
     def open(
@@ -67,18 +84,22 @@ class Store:
         *,
         spec: str = "latest",
         clock: Clock = system_clock,
+        access: Iterable[str] = (),
+        strict: bool = False,
         previous: Store | None = None,
     ) -> Store:
         """Read the bundle at ``path`` as it is now.
 
-        ``spec`` is the OKF version to read it by: 0.1, 0.2 or latest. With ``previous``, a store of the same
-        path, pages whose files have not changed are not read again. Raises ``OpenKnowledgeError`` when there
-        is no such directory, ``UsageError`` for an unknown ``spec``.
+        ``spec`` is the OKF version to read it by: 0.1, 0.2 or latest. ``access`` are the labels of restricted
+        sources that may be used; with ``strict`` a claim that is not valid is refused, not set aside. With
+        ``previous``, a store of the same path, pages whose files have not changed are not read again. Raises
+        ``OpenKnowledgeError`` when there is no such directory, ``UsageError`` for an unknown ``spec`` or a
+        label that is none.
         """
         version = spec_version(spec)
         known = previous.bundle if previous is not None and previous.bundle.spec == version else None
         bundle = read_bundle(path, spec=version, previous=known)
-        return cls(bundle, clock(), read_config(bundle.root))
+        return cls(bundle, clock(), read_config(bundle.root), access=access, strict=strict)
 
     def refreshed(self, clock: Clock = system_clock) -> Store:
         """Return a store of the bundle as it is now: this one, if nothing has changed.
@@ -92,7 +113,9 @@ class Store:
         same_files = bundle.holds_the_same_as(self.bundle) and config == self.config
         if same_files and self.now <= now < self._next_change:
             return self
-        store = Store(self.bundle if same_files else bundle, now, config)
+        store = Store(
+            self.bundle if same_files else bundle, now, config, access=self.access, strict=self.strict
+        )
         if same_files and "search_index" in self.__dict__:
             # the index depends on the text alone; only its clock is the store's own
             index = copy.copy(self.search_index)
@@ -104,8 +127,10 @@ class Store:
     def _next_change(self) -> datetime:
         """The first instant from which an answer of this store may differ for the same files."""
         tomorrow = datetime(self.now.year, self.now.month, self.now.day, tzinfo=UTC) + timedelta(days=1)
-        limits_of_pages = (parse_instant(page.metadata.stale_after) for page in self.bundle.documents)
-        return min([tomorrow, *(moment for moment in limits_of_pages if moment and moment > self.now)])
+        moments = [parse_instant(page.metadata.stale_after) for page in self.bundle.documents]
+        for claim in self.claim_set.claims:
+            moments += [start_of(claim.valid_from), start_of(claim.valid_until)]
+        return min([tomorrow, *(moment for moment in moments if moment and moment > self.now)])
 
     @property
     def root(self) -> Path:
@@ -120,7 +145,40 @@ class Store:
     @property
     def policy(self) -> Policy:
         """What was kept out of the answers."""
-        return {"allowedAccess": [], "removedSources": 0, "removedClaims": 0}
+        return self.fact_set.policy
+
+    # Claims
+
+    @cached_property
+    def claim_set(self) -> ClaimSet:
+        """All typed claims, judged; also those that the access filter takes out.
+
+        Raises ``OpenKnowledgeError`` for a claim that is not valid when the store is strict.
+        """
+        from openknowledge.engine.claims.claimset import read_claims
+        from openknowledge.engine.claims.evidence import EvidenceStore
+
+        evidence = self._evidence or EvidenceStore(self.root)
+        return read_claims(self.bundle, now=self.now, evidence=evidence, strict=self.strict)
+
+    @cached_property
+    def fact_set(self) -> FactSet:
+        """The claims that may be seen: what every answer starts from."""
+        from openknowledge.engine.claims.access import apply_access
+
+        return apply_access(self.claim_set, self.access)[0]
+
+    def claim_profile(self, document: Document) -> Mapping[str, Any] | None:
+        """Return the claims of a page as results show them; ``None`` when it has none."""
+        from openknowledge.engine.claims.machine import claim_profile_json
+
+        return claim_profile_json(document, self.fact_set)
+
+    def fact_set_json(self) -> FactSetJson:
+        """Return the semantic fact set: sources, claims, evidence and relations that may be seen."""
+        from openknowledge.engine.claims.machine import fact_set_json
+
+        return fact_set_json(self.fact_set, self._okf_issues)
 
     # What is wrong
 
@@ -138,19 +196,24 @@ class Store:
         """
         if profile not in PROFILES:
             raise UsageError(f"unknown validation profile {profile!r}; choose one of {', '.join(PROFILES)}")
-        return apply_overrides(self._okf_issues, {**self.config.overrides, **(overrides or {})})
+        claim_issues = self.claim_set.issues if profile == "bundle" else ()
+        return apply_overrides(
+            [*self._okf_issues, *claim_issues], {**self.config.overrides, **(overrides or {})}
+        )
 
     def validate(
         self, *, profile: str = "bundle", overrides: Mapping[str, Override] | None = None
     ) -> ValidationReport:
         """Return the validation report. Arguments and errors as for ``issues``."""
+        from openknowledge.engine.claims.factset import quarantined_json
+
         return validation_report(
             self.bundle,
             self.issues(profile=profile, overrides=overrides),
             profile=profile,
             config_path=self.config.path,
             overrides={**self.config.overrides, **(overrides or {})},
-            quarantined=[],
+            quarantined=quarantined_json(self.claim_set.quarantined) if profile == "bundle" else [],
             skipped=frozenset({"claim-profile"}) if profile == "okf" else frozenset(),
         )
 
@@ -158,7 +221,7 @@ class Store:
 
     def inventory(self) -> ListResult:
         """Return every page and file with what it says of its trust and lifecycle."""
-        return list_bundle(self.bundle, self.issues(), self.now, lambda _document: None)
+        return list_bundle(self.bundle, self.issues(), self.now, self.claim_profile)
 
     def get(self, reference: str) -> GetResult:
         """Return one page, or one section of it, as it stands.
@@ -257,7 +320,13 @@ class Store:
         from what was found. Raises ``LimitError`` for a query that is too long.
         """
         return self.search_index.search(
-            query, limit=limit, no_expand=no_expand, types=types, tags=tags, explain=explain
+            query,
+            limit=limit,
+            no_expand=no_expand,
+            types=types,
+            tags=tags,
+            explain=explain,
+            profiles=self.claim_profile,
         )
 
     def context(
@@ -286,6 +355,7 @@ class Store:
             types=types,
             tags=tags,
             explain=explain,
+            profiles=self.claim_profile,
         )
 
     # Facts and RDF
@@ -293,23 +363,31 @@ class Store:
     @cached_property
     def facts(self) -> Facts:
         """The base relations of the bundle."""
+        from openknowledge.engine.claims.access import is_visible
+        from openknowledge.engine.claims.relations import claim_sources
+        from openknowledge.engine.facts.compile import source_documents
         from openknowledge.engine.facts.facts import Facts
 
-        return Facts(self.bundle, self.now)
+        sources: dict[str, FactSource] = {**claim_sources(self.fact_set)}
+        sources["source_document"] = lambda: source_documents(
+            self.bundle, lambda source: is_visible(source, self.access)
+        )
+        return Facts(self.bundle, self.now, sources)
 
     @cached_property
     def triples(self) -> list[Triple]:
         """Every triple that the bundle asserts, unique and sorted."""
+        from openknowledge.engine.claims.rdf import claim_triples
         from openknowledge.engine.facts.rdf import document_triples
 
-        return sorted(set(document_triples(self.facts)))
+        return sorted({*document_triples(self.facts), *claim_triples(self.fact_set)})
 
     @property
     def prefixes(self) -> Mapping[str, str]:
         """The prefixes that a query may use without declaring them."""
         from openknowledge.engine.facts.terms import NAMESPACES
 
-        return NAMESPACES
+        return {**NAMESPACES, **dict(self.fact_set.terms.items())}
 
     def export_rdf(self, rdf_format: RdfFormat) -> bytes:
         """Return the graph of the bundle in an RDF syntax. Raises ``UsageError`` for an unknown one."""
@@ -488,6 +566,15 @@ class Store:
 
         texts = rules_of_result(result) if rules is None else rules
         return check_saved_result(result, self.facts, texts)
+
+
+def _granted(labels: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(labels)
+    if not names:
+        return ()
+    from openknowledge.engine.claims.access import granted_labels
+
+    return granted_labels(names)
 
 
 def _no_page(bundle: Bundle, reference: str) -> str:

@@ -9,6 +9,7 @@ from openknowledge.engine.bundle.bundle import Bundle
 from openknowledge.engine.bundle.document import Document, document_id
 from openknowledge.engine.bundle.links import Target, link_kind
 from openknowledge.engine.bundle.markdown import Link
+from openknowledge.engine.bundle.okf import Source
 from openknowledge.engine.bundle.sections import Section
 from openknowledge.engine.facts.provenance import Provenance
 
@@ -103,13 +104,18 @@ def source_page(bundle: Bundle, document: Document, resource: str) -> Document |
     return None
 
 
-def _source_documents(bundle: Bundle, _now: datetime) -> Iterator[Fact]:
+def source_documents(bundle: Bundle, visible: Callable[[Source], bool]) -> Iterator[Fact]:
+    """Yield the sources that are pages of the bundle, of those that are ``visible``."""
     for document in bundle.documents:
         for source in document.metadata.sources:
-            page = source_page(bundle, document, source.resource)
+            page = source_page(bundle, document, source.resource) if visible(source) else None
             if page is not None:
                 row = (document.id, source.id, page.id)
                 yield row, _field(bundle, document, "sources", source.index)
+
+
+def _source_documents(bundle: Bundle, _now: datetime) -> Iterator[Fact]:
+    return source_documents(bundle, lambda _source: True)
 
 
 def _sections(bundle: Bundle, _now: datetime) -> Iterator[Fact]:

@@ -24,8 +24,8 @@ Every fact about a bundle belongs to one of these relations. Rules and `okn quer
 `engine/facts/relations.py`, and so does this page.
 
 In the triples, `?name` is the column of that name. Pages, sections and actors have IRIs of the form
-`https://openknowledge.dev/.well-known/semantic/<revision>/<kind>/<key>`, so that a statement is always about one
-revision of the bundle.
+`https://openknowledge.dev/.well-known/semantic/<revision>/<kind>/<key>`, so that a statement is always about
+one revision of the bundle.
 """
 
 

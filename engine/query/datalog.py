@@ -9,6 +9,7 @@ from typing import Any, cast
 from openknowledge.engine import limits as bounds
 from openknowledge.engine.analysis.builtin_rules import program_texts
 from openknowledge.engine.bundle.instants import format_instant
+from openknowledge.engine.claims.relations import SUPPORT_RELATIONS
 from openknowledge.engine.datalog import (
     CLOSED_WORLD_PROFILE,
     Answer,
@@ -38,7 +39,8 @@ GATE = Gate(bounds.CONCURRENT_EVALUATIONS)
 
 def fact_base(facts: Facts) -> FactBase:
     """Return the base relations of ``facts`` for the evaluator; each is loaded when a program reaches it."""
-    arities = {name: RELATIONS[name].arity for name in facts.names}
+    known = {**RELATIONS, **{relation.name: relation for relation in SUPPORT_RELATIONS}}
+    arities = {name: relation.arity for name, relation in known.items()}
     return FactBase(load=facts.rows, arities=arities)
 
 
