@@ -223,9 +223,10 @@ class YamlEditor:
         entry = parent.entries[index]
         if self._is_first_on_line(entry.start):
             stop = self._next_line(entry.end)
-            if index > 0 and self._keeps_blank_lines(parent.entries[index - 1].value):
-                stop = self._after_blank_lines(stop)
-            return [Edit(self._line_start(entry.start), stop, "")]
+            start = self._line_start(entry.start)
+            if index > 0 and self._next_line(parent.entries[index - 1].end) == start:
+                stop = self._after_blank_lines(stop, parent.entries[index - 1].value)
+            return [Edit(start, stop, "")]
         # The first entry stands behind a dash: the second takes its place, unless comments lie between.
         following = parent.entries[index + 1].start
         if self._next_line(entry.end) == self._line_start(following):
@@ -381,16 +382,17 @@ class YamlEditor:
             start = above
         return start
 
-    def _after_blank_lines(self, at: int) -> int:
-        while at < len(self.text) and not self._rest_of_line(at).strip(" "):
-            at = self._next_line(at)
-        return at
+    def _after_blank_lines(self, at: int, before: Node) -> int:
+        """Return where blank lines from ``at`` on end, if ``before``, once above them, would take them up.
 
-    def _keeps_blank_lines(self, node: Node) -> bool:
-        """Whether ``node`` ends in a literal or folded scalar that would take up blank lines after it."""
-        while node.is_block_collection:
-            node = node.entries[-1].value
-        return node.style in ("|", ">") and "+" in self.text[node.body : self._header_end(node)]
+        A literal or folded scalar that keeps the blank lines at its end does.
+        """
+        while before.is_block_collection:
+            before = before.entries[-1].value
+        if before.style in ("|", ">") and "+" in self.text[before.body : self._header_end(before)]:
+            while at < len(self.text) and not self._rest_of_line(at).strip(" "):
+                at = self._next_line(at)
+        return at
 
     def _value_start(self, old: Node) -> tuple[int, str]:
         """Return where a replaced value begins and what stays of its properties: the anchor, not the tag."""

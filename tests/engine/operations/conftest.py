@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import pytest
 
 MEMORY = Path("/dev/shm")
+
+if os.name == "nt":  # these fork, kill and link as only POSIX systems can
+    collect_ignore = ["test_lock.py", "test_paths.py", "test_transaction.py", "test_transaction_histories.py"]
 
 
 @pytest.fixture

@@ -50,6 +50,7 @@ class Page:
     sequence_step: int = 2
     dash: int = 2
     kept_until: int = -1
+    keeping: set[int] = field(default_factory=set)
 
     def put(self, text: str) -> None:
         self.text += text
@@ -138,6 +139,7 @@ class Page:
                 end = len(self.text) - len(self.eol)
         if chomp == "+":
             self.kept_until = len(self.text)  # a blank line here would belong to the scalar
+            self.keeping.add(len(self.text))
         return end
 
     # Collections
@@ -515,6 +517,12 @@ def test_removing_a_value_keeps_every_line_around_it(rnd: random.Random) -> None
             low = place.entry - page.dash
         high = next_line(data, max(place.end, place.indicator))
         following = data[high:].lstrip(" ")
+        while (
+            low in page.keeping
+            and high < next_line(data, high)
+            and not data[high : next_line(data, high)].strip()
+        ):
+            high = next_line(data, high)  # the scalar above would take these blank lines up
         assert new.startswith(data[:low])
         assert new.endswith(following if compact else data[high:])
 

@@ -496,6 +496,46 @@ def test_writing_recovers_under_the_lock_before_it_begins(root: Path) -> None:
     assert files_of(root) == NEW
 
 
+# Several writers
+
+
+def test_of_two_writers_of_one_change_the_second_is_told_that_the_file_changed(root: Path) -> None:
+    first, second = staged(root, {"a.md": b"one"}), staged(root, {"a.md": b"two"})
+    with writing(root, command="first"):
+        first.commit()
+    with (
+        writing(root, command="second"),
+        pytest.raises(StaleFileError, match=r"a\.md: the file changed meanwhile"),
+    ):
+        second.commit()
+    assert (root / "a.md").read_bytes() == b"one"
+
+
+def test_no_change_of_many_processes_is_lost(root: Path) -> None:
+    def work(letter: bytes) -> None:
+        for _ in range(10):
+            with writing(root, command="append", timeout=60):
+                data = (root / "a.md").read_bytes()
+                transaction = Transaction(root)
+                transaction.stage("a.md", data + letter, expected=sha256_hex(data))
+                transaction.commit()
+
+    children = []
+    for letter in (b"A", b"B", b"C", b"D"):
+        child = os.fork()
+        if child == 0:
+            try:
+                work(letter)
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0, 0]
+    found = (root / "a.md").read_bytes().removeprefix(OLD["a.md"])
+    assert sorted(found) == sorted(b"ABCD" * 10)
+    assert directories_of(root) == {"docs"}
+
+
 # Journals that came with somebody else's bundle
 
 
