@@ -11,41 +11,23 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from openknowledge.engine import limits
 from openknowledge.engine.bundle.yaml_reader import read_yaml
 from openknowledge.engine.errors import LimitError, OpenKnowledgeError
+from openknowledge.engine.operations.json_patch import (
+    NEEDS_FROM,
+    PatchOperation,
+    check_patch,
+    pointer,
+    shown,
+)
 from openknowledge.engine.operations.yaml_edit import Edit, Slot, YamlEditor, apply_edits
 from openknowledge.engine.operations.yaml_emit import is_block_value
 from openknowledge.engine.operations.yaml_tree import Node, Tree, read_tree
 
-Operation = Literal["add", "remove", "replace", "move", "copy", "test"]
-_OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
-_NEEDS_VALUE = ("add", "replace", "test")
-_NEEDS_FROM = ("move", "copy")
-
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True, slots=True)
-class PatchOperation:
-    """One checked operation: pointers taken apart into their unescaped tokens."""
-
-    number: int
-    op: Operation
-    path: tuple[str, ...]
-    value: Any = None
-    source: tuple[str, ...] = ()
-
-    def raw(self) -> dict[str, Any]:
-        """Return an add, remove or replace as JSON."""
-        raw: dict[str, Any] = {"op": self.op, "path": pointer(self.path)}
-        return raw if self.op == "remove" else {**raw, "value": self.value}
-
-    def describe(self) -> str:
-        """Return the operation as messages name it."""
-        return f"patch operation {self.number} ({self.op} {pointer(self.path)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,157 +91,6 @@ def edit_frontmatter(
     return parts.before + new + parts.after
 
 
-def check_patch(
-    patch: Sequence[Mapping[str, Any]], allowed: Collection[str] | None = None
-) -> list[PatchOperation]:
-    """Return the operations of ``patch``, checked for shape, size, depth and reach.
-
-    Members that RFC 6902 does not name are ignored, as it demands. Raises ``OpenKnowledgeError`` or
-    ``LimitError`` naming the operation.
-    """
-    if isinstance(patch, (str, bytes)) or not isinstance(patch, Sequence):
-        raise OpenKnowledgeError("a patch is a list of operations (RFC 6902)")
-    if len(patch) > limits.PATCH_OPERATIONS:
-        raise LimitError(
-            f"the patch has {len(patch)} operations; at most {limits.PATCH_OPERATIONS} are accepted",
-            limit="PATCH_OPERATIONS",
-        )
-    budget = _Budget(limits.PROPOSAL_BYTES)
-    return [_check_operation(number, raw, allowed, budget) for number, raw in enumerate(patch, start=1)]
-
-
-def parse_pointer(text: str) -> tuple[str, ...]:
-    """Return the unescaped reference tokens of a JSON Pointer (RFC 6901). Raises ``OpenKnowledgeError``."""
-    if text == "":
-        return ()
-    if not text.startswith("/"):
-        raise OpenKnowledgeError(f"{_short(text)} is not a JSON Pointer: it must start with /")
-    if re.search(r"~(?![01])", text):
-        raise OpenKnowledgeError(
-            f"{_short(text)} is not a JSON Pointer: write ~ as ~0 and / inside a key as ~1"
-        )
-    tokens = tuple(token.replace("~1", "/").replace("~0", "~") for token in text[1:].split("/"))
-    if len(tokens) > limits.FRONTMATTER_DEPTH:
-        raise LimitError(
-            f"the JSON Pointer {_short(text)} is deeper than {limits.FRONTMATTER_DEPTH} levels",
-            limit="FRONTMATTER_DEPTH",
-        )
-    return tokens
-
-
-def pointer(tokens: Sequence[str]) -> str:
-    """Return ``tokens`` as a JSON Pointer."""
-    return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
-
-
-def _check_operation(
-    number: int, raw: object, allowed: Collection[str] | None, budget: _Budget
-) -> PatchOperation:
-    where = f"patch operation {number}"
-    if not isinstance(raw, Mapping):
-        raise OpenKnowledgeError(f"{where} must be an object with op and path")
-    op = raw.get("op")
-    if not isinstance(op, str) or op not in _OPERATIONS:
-        raise OpenKnowledgeError(f"{where}: op must be one of {', '.join(_OPERATIONS)}, not {_short(op)}")
-    path = _check_pointer(where, raw, "path", allowed, budget)
-    source: tuple[str, ...] = ()
-    if op in _NEEDS_FROM:
-        source = _check_pointer(where, raw, "from", allowed, budget)
-        if op == "move" and len(source) < len(path) and path[: len(source)] == source:
-            raise OpenKnowledgeError(f"{where}: a value cannot be moved into itself")
-    value = None
-    if op in _NEEDS_VALUE:
-        if "value" not in raw:
-            raise OpenKnowledgeError(f"{where}: {op} needs a value")
-        value = raw["value"]
-        budget.take(where, value)
-    return PatchOperation(number, cast("Operation", op), path, value, source)
-
-
-def _check_pointer(
-    where: str, raw: Mapping[str, Any], member: str, allowed: Collection[str] | None, budget: _Budget
-) -> tuple[str, ...]:
-    text = raw.get(member)
-    if not isinstance(text, str):
-        raise OpenKnowledgeError(f"{where} needs {member}, a JSON Pointer")
-    budget.take(where, text)
-    try:
-        tokens = parse_pointer(text)
-    except LimitError as error:
-        raise LimitError(f"{where}: {error.message}", limit=error.limit) from None
-    except OpenKnowledgeError as error:
-        raise OpenKnowledgeError(f"{where}: {error.message}") from None
-    if not tokens:
-        raise OpenKnowledgeError(f"{where}: the frontmatter as a whole may not be changed")
-    if allowed is not None and tokens[0] not in allowed:
-        raise OpenKnowledgeError(
-            f"{where}: {_short(text)} reaches outside what may be changed here ({', '.join(sorted(allowed))})"
-        )
-    return tokens
-
-
-class _Budget:
-    """Bounds the size of all values of a patch, near the size of their JSON, without recursion."""
-
-    def __init__(self, size: int) -> None:
-        self.left = size
-
-    def take(self, where: str, value: object) -> None:
-        waiting: list[tuple[object, int]] = [(value, 1)]
-        while waiting:
-            item, depth = waiting.pop()
-            if depth > limits.FRONTMATTER_DEPTH:
-                raise LimitError(
-                    f"{where}: the value is nested deeper than {limits.FRONTMATTER_DEPTH} levels",
-                    limit="FRONTMATTER_DEPTH",
-                )
-            if isinstance(item, str):
-                self._spend(where, _check_text(where, item))
-            elif isinstance(item, dict):
-                for key, below in item.items():
-                    if not isinstance(key, str) or not key:
-                        raise OpenKnowledgeError(f"{where}: keys must be non-empty strings")
-                    self._spend(where, _check_text(where, key) + 2)
-                    waiting.append((below, depth + 1))
-            elif isinstance(item, list):
-                self._spend(where, len(item))
-                waiting.extend((below, depth + 1) for below in item)
-            else:
-                self._spend(where, _check_scalar(where, item))
-
-    def _spend(self, where: str, size: int) -> None:
-        self.left -= size
-        if self.left < 0:
-            raise LimitError(
-                f"{where}: the patch is larger than {limits.PROPOSAL_BYTES} bytes", limit="PROPOSAL_BYTES"
-            )
-
-
-def _check_text(where: str, text: str) -> int:
-    try:
-        return len(text.encode("utf-8"))
-    except UnicodeEncodeError as error:
-        code = ord(text[error.start])
-        raise OpenKnowledgeError(f"{where}: a string holds half a surrogate pair (U+{code:04X})") from None
-
-
-def _check_scalar(where: str, value: object) -> int:
-    if value is None or isinstance(value, bool):
-        return 4
-    if isinstance(value, int):
-        if value.bit_length() > _INTEGER_BITS:
-            raise OpenKnowledgeError(f"{where}: an integer of more than 4,000 digits; write it as a string")
-        return value.bit_length() // 3 + 1
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise OpenKnowledgeError(f"{where}: {value} is not a JSON number")
-        return 8
-    raise OpenKnowledgeError(f"{where}: {type(value).__name__} is not a JSON value")
-
-
-_INTEGER_BITS = 13_000
-
-
 class _Page:
     """The YAML text of a page while operations are applied one after the other.
 
@@ -289,7 +120,7 @@ class _Page:
         """Apply one operation. Raises, and is of no further use, when that is not possible."""
         if operation.op == "test":
             _test(operation, self._value_at(operation, operation.path))
-        elif operation.op in _NEEDS_FROM:
+        elif operation.op in NEEDS_FROM:
             self._transfer(operation)
         else:
             self._change(operation)
@@ -365,7 +196,7 @@ class _Page:
             if operation.op == "add" and step not in holder:
                 return editor.append_pair(parent, step, operation.value, slot), holder, None
             if step not in holder:
-                raise OpenKnowledgeError(f"there is no key {_short(step)}")
+                raise OpenKnowledgeError(f"there is no key {shown(step)}")
             old = holder[step]
         else:
             index = _index(step, len(holder), appending=operation.op == "add")
@@ -378,7 +209,7 @@ class _Page:
         if operation.op == "remove":
             if sum(other.name == entry.name for other in parent.entries) > 1:
                 raise OpenKnowledgeError(
-                    f"the key {_short(step)} is repeated; remove the earlier one by hand first"
+                    f"the key {shown(step)} is repeated; remove the earlier one by hand first"
                 )
             self._refuse_lost_anchor(entry.start, entry.end)
             return editor.remove(parent, index, slot), holder, None
@@ -465,7 +296,7 @@ def _entry_index(node: Node, name: str) -> int:
     for index in range(len(node.entries) - 1, -1, -1):
         if node.entries[index].name == name:
             return index
-    raise OpenKnowledgeError(f"there is no key {_short(name)}")
+    raise OpenKnowledgeError(f"there is no key {shown(name)}")
 
 
 def _read_tree(text: str, value: dict[str, Any]) -> Tree:
@@ -532,7 +363,7 @@ def _read_value(text: str) -> dict[str, Any]:
 def _test(operation: PatchOperation, found: Any) -> None:
     if not _equal(found, operation.value):
         raise OpenKnowledgeError(
-            f"{operation.describe()}: the page holds {_short(found)}, not {_short(operation.value)}"
+            f"{operation.describe()}: the page holds {shown(found)}, not {shown(operation.value)}"
         )
 
 
@@ -567,7 +398,7 @@ def _index(step: str, length: int, *, appending: bool) -> int:
     if step == "-" and appending:
         return length
     if re.fullmatch(r"0|[1-9][0-9]{0,14}", step, re.ASCII) is None:
-        raise OpenKnowledgeError(f"{_short(step)} is not an index of a list (0, 1, 2 ...)")
+        raise OpenKnowledgeError(f"{shown(step)} is not an index of a list (0, 1, 2 ...)")
     index = int(step)
     if index > length or (index == length and not appending):
         raise OpenKnowledgeError(f"there is no index {index}: the list holds {length}")
@@ -582,8 +413,3 @@ def _kind(value: Any) -> str:
     if value is None:
         return "empty"
     return {bool: "a boolean", int: "a number", float: "a number", str: "a text"}.get(type(value), "a scalar")
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

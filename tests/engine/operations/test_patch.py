@@ -8,13 +8,8 @@ import pytest
 from openknowledge.engine import limits
 from openknowledge.engine.bundle.frontmatter import split_frontmatter
 from openknowledge.engine.errors import LimitError, OpenKnowledgeError
-from openknowledge.engine.operations.patch import (
-    check_patch,
-    edit_frontmatter,
-    parse_pointer,
-    pointer,
-    split_page,
-)
+from openknowledge.engine.operations.json_patch import check_patch, parse_pointer, pointer
+from openknowledge.engine.operations.patch import edit_frontmatter, split_page
 
 CORPORA = Path(__file__).resolve().parents[3] / "../shared/corpora"
 

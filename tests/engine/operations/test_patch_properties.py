@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, assume, event, given, note, settings
 from hypothesis import strategies as st
 from openknowledge.engine.bundle.yaml_reader import read_yaml
 from openknowledge.engine.errors import OpenKnowledgeError
-from openknowledge.engine.operations.patch import edit_frontmatter, pointer, split_page
+from openknowledge.engine.operations.json_patch import pointer
+from openknowledge.engine.operations.patch import edit_frontmatter, split_page
 from openknowledge.engine.operations.yaml_emit import Layout, block_lines, inline
 
 relaxed = settings(deadline=None, max_examples=250, suppress_health_check=list(HealthCheck))
