@@ -5,13 +5,15 @@ from __future__ import annotations
 MIB = 1024 * 1024
 
 # Reading a bundle
-FRONTMATTER_BYTES = 16 * MIB
+PAGE_BYTES = 256 * MIB
+FRONTMATTER_BYTES = 2 * MIB  # in characters
 FRONTMATTER_DEPTH = 100
 FRONTMATTER_ALIAS_NODES = 100_000
 CONFIG_BYTES = 1 * MIB
 
 # Evidence and proposals
 EVIDENCE_BYTES = 8 * MIB
+EVAL_FILES = 1_000
 SELECTOR_WORK_BYTES = 8192 * MIB  # what all selectors of one run may search through
 CLAIM_INTEGER_DIGITS = 400  # as many as a number of the rule language has
 PROPOSAL_BYTES = 4 * MIB
@@ -34,6 +36,7 @@ POLICY_FINDINGS = 10_000
 # Queries
 QUERY_BYTES = 32_768
 QUERY_FILE_BYTES = 4 * MIB
+RESULT_FILE_BYTES = 64 * MIB
 TEXT_QUERY_RUNES = 4_096
 RULE_BYTES = 65_536
 RESULTS = 1_000

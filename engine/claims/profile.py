@@ -75,7 +75,7 @@ _TIME_FIELDS = frozenset({"from", "until"})
 
 _LANGUAGE = re.compile(r"(?:[a-z]{2,8}|[ix](?=-))(?:-[a-z0-9]{1,8})*\Z")
 SHA256 = re.compile(r"[0-9a-f]{64}\Z")
-_SECTION_REF = re.compile(r"#[A-Za-z0-9][A-Za-z0-9_.:-]*\Z")
+SECTION_REF = re.compile(r"#[A-Za-z0-9][A-Za-z0-9_.:-]*\Z")
 
 LANG_STRING = "rdf:langString"
 _INFERRED = {str: "xsd:string", bool: "xsd:boolean", int: "xsd:integer", float: "xsd:decimal"}
@@ -591,7 +591,7 @@ class ProfileReader:
 
     def _section_ref(self, raw: Any) -> str:
         text = self._text(raw, "section_ref")
-        if text and _SECTION_REF.match(text) is None:
+        if text and SECTION_REF.match(text) is None:
             self._problem(
                 f"section_ref {shown(text)} must be # and an id of letters, digits and _ . : -", "section_ref"
             )
