@@ -32,7 +32,6 @@ class Explanation(TypedDict):
     pageScore: float
     pageShare: float
     indexFactor: float
-    adjacency: float
     vector: float
     routes: list[str]
     links: list[str]

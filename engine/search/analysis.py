@@ -35,14 +35,11 @@ _ASCII_LOWER = bytes(
     (ord(chr(code).lower()) if chr(code).isalnum() else 32) if code < 128 else code for code in range(256)
 )
 _CASE_SHAPE = (
-    bytes(
-        ord("A") if chr(code).isupper() else ord("a") if chr(code).isalnum() and code < 128 else 32
-        for code in range(128)
-    )
+    bytes(ord("A") if chr(code).isupper() else ord("a") if chr(code).islower() else 32 for code in range(128))
     + bytes([32]) * 128
 )
 
-_CAMEL = re.compile(r"[A-Za-z0-9]*(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z])[A-Za-z0-9]*")
+_CAMEL = re.compile(r"[A-Za-z0-9]*(?:[a-z][A-Z]|[A-Z]{2}[a-z])[A-Za-z0-9]*")
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+")
 
 _QUOTED = re.compile(r'"([^"]+)"')
@@ -112,30 +109,37 @@ def camel_parts(text: str) -> list[str]:
     ]
 
 
-def encode_texts(texts: list[str]) -> list[bytes]:
-    """Return each text as UTF-8 that, once ``lower_ascii`` has seen it, is space-separated tokens.
+def encode_texts(texts: list[str]) -> tuple[bytes, list[int]]:
+    """Return the tokens of all ``texts`` in one buffer, and the size of each text's part with one separator.
 
-    The common case, ASCII without camelCase, costs a few passes of C code over all texts together.
+    In the buffer every token has a space before and after it. The common case, ASCII without camelCase,
+    costs a few passes of C code over everything together.
     """
-    raw = [text.encode() if text.isascii() else fold(text).encode() for text in texts]
-    shape = b"\n".join(raw).translate(_CASE_SHAPE)
-    mixed = b"aA" in shape or b"AAa" in shape
-    del shape
-    for index, text in enumerate(texts):
-        if text.isascii():
-            if not mixed:
-                continue
-            own = raw[index].translate(_CASE_SHAPE)
-            if b"aA" not in own and b"AAa" not in own:
-                continue
-        if parts := camel_parts(text):
-            raw[index] = raw[index] + b" " + " ".join(parts).encode()
-    return raw
+    together = " ".join(["", *texts, ""])
+    if not together.isascii():
+        parts = [_ascii_parts(text) if text.isascii() else _folded_parts(text) for text in texts]
+        sizes = [len(part) + 1 if part.isascii() else len(part.encode()) + 1 for part in parts]
+        return " ".join(["", *parts, ""]).encode().translate(_ASCII_LOWER), sizes
+    raw = together.encode()
+    if _has_camel(raw):
+        texts = [_ascii_parts(text) for text in texts]
+        raw = " ".join(["", *texts, ""]).encode()
+    return raw.translate(_ASCII_LOWER), [len(text) + 1 for text in texts]
 
 
-def lower_ascii(data: bytes) -> bytes:
-    """Lower ASCII letters and turn every other ASCII character but digits into a space."""
-    return data.translate(_ASCII_LOWER)
+def _has_camel(raw: bytes) -> bool:
+    shape = raw.translate(_CASE_SHAPE)
+    return b"aA" in shape or b"AAa" in shape
+
+
+def _ascii_parts(text: str) -> str:
+    """Return ``text`` with the parts of its camelCase words after it."""
+    return f"{text} {' '.join(camel_parts(text))}" if _has_camel(text.encode()) else text
+
+
+def _folded_parts(text: str) -> str:
+    parts = camel_parts(text)
+    return f"{fold(text)} {' '.join(parts)}" if parts else fold(text)
 
 
 class Stems:

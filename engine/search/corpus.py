@@ -13,7 +13,7 @@ from itertools import accumulate, chain
 from openknowledge.engine.bundle.bundle import Bundle
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.sections import Section
-from openknowledge.engine.search.analysis import encode_texts, lower_ascii
+from openknowledge.engine.search.analysis import encode_texts
 
 PAGE_FIELDS = ("title", "description", "path", "metadata")
 SECTION_FIELDS = ("heading", "headingPath", "body")
@@ -90,8 +90,6 @@ def build_corpus(bundle: Bundle) -> Corpus:
     texts.extend([section.heading if section.level else "" for section in sections])
     texts.extend([" ".join(section.heading_path[:-1]) for section in sections])
     texts.extend([section.text for section in sections])
-    raw = encode_texts(texts)
-    del texts
-    text = lower_ascii(b" " + b" ".join(raw) + b" ")
-    ends = list(accumulate([len(part) + 1 for part in raw]))
+    text, sizes = encode_texts(texts)
+    ends = list(accumulate(sizes))
     return Corpus(bundle, pages, tuple(sections), page_of, first, text, ends)

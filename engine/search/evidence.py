@@ -20,7 +20,7 @@ LONGER_BESIDE_EXACT = 0.0625
 LONGER_ALONE = 0.5
 PART = 0.5
 NEAR = (1.0, 0.5, 0.25)
-PHRASE_WEIGHT = 0.5
+PHRASE_WEIGHT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,29 @@ def gather(query: Query, source: TextSource[C], *, fuzzy: bool) -> list[Evidence
     for term in query.terms[: limits.SEARCH_TERMS]:
         found.extend(_word(term, source, fuzzy=fuzzy))
     for phrase in query.phrases[: limits.SEARCH_PHRASES]:
-        counts = source.phrase(phrase)
+        within = _holding(phrase, query, found)
+        if within is None:
+            continue
+        counts = source.phrase(phrase, within)
         if len(counts):
             found.append(Evidence(" ".join(phrase), "phrase", ((counts, 1.0),), {}, PHRASE_WEIGHT))
     return found
+
+
+def _holding(phrase: tuple[str, ...], query: Query, found: list[Evidence[C]]) -> list[C] | None:
+    """Return the counts of the scored words in ``phrase``: it can only be where they all are.
+
+    ``None`` when one of them is nowhere.
+    """
+    known = {form.decode(): item for item in found for form, weight in item.forms.items() if weight == 1.0}
+    scored = {term.token for term in query.terms[: limits.SEARCH_TERMS]}
+    within = []
+    for token in dict.fromkeys(phrase):
+        if token in known:
+            within.append(known[token].counts[0][0])
+        elif token in scored:
+            return None
+    return within
 
 
 def _word(term: QueryTerm, source: TextSource[C], *, fuzzy: bool) -> list[Evidence[C]]:

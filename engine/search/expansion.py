@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from openknowledge.engine.bundle.links import link_kind
+from openknowledge.engine.bundle.links import link_kind, split_href
 from openknowledge.engine.search.rounding import round2
 
 if TYPE_CHECKING:
@@ -19,17 +19,12 @@ BACKLINK = 0.45
 
 @dataclass(slots=True)
 class Candidate:
-    """A section with its scores. ``before_rerank`` is the score before similarity was added.
-
-    ``links`` says from where a neighbour, or a raised section, has its score.
-    """
+    """A section with its scores. ``links`` says where a neighbour or raised section has its score from."""
 
     section: int
     score: float
     lexical: float = 0.0
-    before_rerank: float = 0.0
     vector: float = 0.0
-    near: float = 0.0
     relation: str = "direct"
     by_graph: bool = False
     links: tuple[str, ...] = ()
@@ -47,7 +42,8 @@ class LinkGraph:
         self._bundle = index.bundle
         self._corpus = index.corpus
         self._numbers = {page.path: number for number, page in enumerate(index.corpus.pages)}
-        self._incoming: tuple[dict[int, list[int]], dict[int, list[int]]] | None = None
+        self._all: Backlinks | None = None
+        self._asked = 0
 
     def targets(self, page: int) -> Iterator[tuple[int, int, bool]]:
         """Yield ``(source section, target section, whether exact)`` for each link on a page, in order.
@@ -88,23 +84,65 @@ class LinkGraph:
         page = self._corpus.page_of[section]
         return list(dict.fromkeys(target for source, target, _ in self.targets(page) if source == section))
 
-    def incoming(self, section: int) -> list[int]:
-        """Return the sections that link to a section, or to its page as a whole."""
-        if self._incoming is None:
-            to_section: dict[int, list[int]] = {}
-            to_page: dict[int, list[int]] = {}
-            for page in range(len(self._corpus.pages)):
-                if not self._corpus.pages[page].outline.links:
-                    continue
-                for source, target, exact in self.targets(page):
-                    if exact:
-                        to_section.setdefault(target, []).append(source)
-                    else:
-                        to_page.setdefault(self._corpus.page_of[target], []).append(source)
-            self._incoming = (to_section, to_page)
-        to_section, to_page = self._incoming
-        page = self._corpus.page_of[section]
-        return list(dict.fromkeys([*to_section.get(section, ()), *to_page.get(page, ())]))
+    def backlinks(self, pages: Set[int]) -> Backlinks:
+        """Return the links that lead to ``pages`` (or more).
+
+        The first time, only pages with a link that may lead there are looked at; then all, to be remembered.
+        """
+        if self._all is not None:
+            return self._all
+        self._asked += 1
+        if self._asked > 1:
+            self._all = self._collect(range(len(self._corpus.pages)))
+            return self._all
+        return self._collect(self._may_link_to(pages))
+
+    def _collect(self, pages: Iterable[int]) -> Backlinks:
+        found = Backlinks()
+        for page in pages:
+            for source, target, exact in self.targets(page):
+                if exact:
+                    found.to_section.setdefault(target, []).append(source)
+                else:
+                    found.to_page.setdefault(self._corpus.page_of[target], []).append(source)
+        return found
+
+    def _may_link_to(self, pages: Set[int]) -> list[int]:
+        """Return the pages with a link whose last path segment could name one of ``pages``."""
+        names: set[str] = set()
+        for page in pages:
+            folder, _, name = self._corpus.pages[page].path.rpartition("/")
+            names.add(name)
+            if name.lower() == "index.md":
+                names.update((folder.rpartition("/")[2], "", ".", ".."))
+        found = []
+        for number, document in enumerate(self._corpus.pages):
+            if number in pages:
+                found.append(number)
+                continue
+            for link in document.outline.links:
+                href = link.href
+                last = href.rpartition("/")[2] if "#" not in href and "?" not in href else _last_segment(href)
+                if last in names or "%" in href or not href.isascii():
+                    found.append(number)
+                    break
+        return found
+
+
+def _last_segment(href: str) -> str:
+    return split_href(href)[0].rpartition("/")[2]
+
+
+@dataclass(slots=True)
+class Backlinks:
+    """From which sections links come: exactly to a section, or to a page as a whole."""
+
+    to_section: dict[int, list[int]] = field(default_factory=dict)
+    to_page: dict[int, list[int]] = field(default_factory=dict)
+
+    def to(self, section: int, page: int) -> list[int]:
+        """Return the sections that link to ``section`` or to its ``page``, without repeats."""
+        return list(dict.fromkeys([*self.to_section.get(section, ()), *self.to_page.get(page, ())]))
 
 
 def expand(ranking: Ranking, seeds: Sequence[Candidate]) -> list[Candidate]:
@@ -115,10 +153,12 @@ def expand(ranking: Ranking, seeds: Sequence[Candidate]) -> list[Candidate]:
     """
     index = ranking.index
     graph = index.links
+    backlinks = graph.backlinks({index.corpus.page_of[seed.section] for seed in seeds})
     found: dict[int, Candidate] = {seed.section: replace(seed) for seed in seeds}
     for seed in seeds:
         reached = [(target, "outgoing-link", OUTGOING) for target in graph.outgoing(seed.section)]
-        reached += [(source, "backlink", BACKLINK) for source in graph.incoming(seed.section)]
+        sources = backlinks.to(seed.section, index.corpus.page_of[seed.section])
+        reached += [(source, "backlink", BACKLINK) for source in sources]
         for section, relation, share in reached:
             if section == seed.section or not ranking.filters.admit(index.page(section)):
                 continue

@@ -23,7 +23,7 @@ def explanation(ranking: Ranking, candidate: Candidate) -> Explanation:
     page = corpus.page_of[section]
     terms: list[TermContribution] = []
     for item, frequency in zip(ranking.evidence, ranking.first.frequencies, strict=True):
-        found = contribution(corpus, index.norms, item, frequency, weights, section)
+        found = contribution(corpus, index.factors, item, frequency, weights, section)
         if not found.fields and not found.page:
             continue
         terms.append(
@@ -53,7 +53,6 @@ def explanation(ranking: Ranking, candidate: Candidate) -> Explanation:
         "pageScore": round(ranking.first.page_score(page), 4),
         "pageShare": weights.page_share,
         "indexFactor": weights.index_page if is_index else 1.0,
-        "adjacency": round(candidate.near, 4),
         "vector": round(candidate.vector, 4),
         "routes": routes,
         "links": list(candidate.links),
@@ -80,8 +79,6 @@ def _lines(found: Explanation, candidate: Candidate) -> list[str]:
         )
     if found["missingTerms"]:
         lines.append("not in the bundle: " + ", ".join(found["missingTerms"]))
-    if found["adjacency"]:
-        lines.append(f"words stand together: {found['adjacency']:.2f} of the neighbouring pairs")
     if found["vector"]:
         lines.append(f"vector similarity {found['vector']:.3f}")
     lines += [f"link: {link}" for link in found["links"]]

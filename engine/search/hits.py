@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, compress
 from typing import Generic, Protocol, TypeVar
 
 from openknowledge.engine.search.analysis import QueryTerm, Stems
@@ -51,8 +52,8 @@ class TextSource(Protocol[C]):
     def forms(self, forms: Iterable[bytes]) -> C:
         """Count exactly these tokens in every unit."""
 
-    def phrase(self, tokens: tuple[str, ...]) -> C:
-        """Count where ``tokens`` stand next to each other within a unit."""
+    def phrase(self, tokens: tuple[str, ...], within: Sequence[C]) -> C:
+        """Count where ``tokens`` stand next to each other, in units that all counts ``within`` have."""
 
 
 EXACT, LONGER, OTHER = 1, 2, 0
@@ -89,51 +90,59 @@ class ScannedText:
 
     def word(self, term: QueryTerm) -> Hits[Counts]:
         """Count the forms of ``term`` and the longer words in every unit."""
-        kinds: dict[bytes, int] = {}
-        counts: tuple[Counts, Counts, Counts] = ({}, {}, {})
-        ends = self.corpus.ends
-        unit = 0
-        end = -1
-        pattern = re.compile(b" " + re.escape(term.scan_prefix.encode()) + b"[^ ]*")
-        for match in pattern.finditer(self.corpus.text):
-            form = match.group()
-            kind = kinds.get(form)
-            if kind is None:
-                kind = kinds[form] = classify(form[1:].decode(), term, self.stems)
-            if kind:
-                at = match.start()
-                if at >= end:
-                    unit = bisect_right(ends, at, unit)
-                    end = ends[unit]
-                count = counts[kind]
-                count[unit] = count.get(unit, 0) + 1
+        prefix = b" " + term.scan_prefix.encode()
+        places, rests = self._occurrences(prefix)
+        kinds = {rest: classify((prefix[1:] + rest).decode(), term, self.stems) for rest in set(rests)}
+        found = set(kinds.values())
+        exact, longer = {}, {}
+        if found == {EXACT}:
+            exact = self._by_unit(places)
+        elif found:
+            each = [kinds[rest] for rest in rests]
+            exact = self._by_unit(compress(places, [kind == EXACT for kind in each]))
+            longer = self._by_unit(compress(places, [kind == LONGER for kind in each]))
         return Hits(
-            counts[EXACT],
-            counts[LONGER],
-            frozenset(form[1:] for form, kind in kinds.items() if kind == EXACT),
-            frozenset(form[1:] for form, kind in kinds.items() if kind == LONGER),
+            exact,
+            longer,
+            frozenset(prefix[1:] + rest for rest, kind in kinds.items() if kind == EXACT),
+            frozenset(prefix[1:] + rest for rest, kind in kinds.items() if kind == LONGER),
         )
 
     def forms(self, forms: Iterable[bytes]) -> Counts:
         """Count exactly these tokens in every unit."""
-        counts: Counts = {}
+        counts: Counter[int] = Counter()
         for form in forms:
-            self._count(re.compile(b" " + re.escape(form) + b"(?= )"), counts)
+            places, rests = self._occurrences(b" " + form)
+            counts.update(self._by_unit(compress(places, [not rest for rest in rests])))
         return counts
 
-    def phrase(self, tokens: tuple[str, ...]) -> Counts:
-        """Count where ``tokens`` stand next to each other within a unit."""
-        counts: Counts = {}
-        self._count(phrase_pattern(tokens), counts)
-        return counts
+    def phrase(self, tokens: tuple[str, ...], within: Sequence[Counts]) -> Counts:
+        """Count where ``tokens`` stand next to each other, in units that all counts ``within`` have."""
+        units = set(within[0]).intersection(*within[1:]) if within else range(len(self.corpus.ends))
+        return count_phrase(self.corpus, tokens, sorted(units))
 
-    def _count(self, pattern: re.Pattern[bytes], counts: Counts) -> None:
+    def _occurrences(self, start: bytes) -> tuple[list[int], list[bytes]]:
+        """Return where ``start``, a space and the first letters of a token, is and how each token goes on."""
+        pieces = self.corpus.text.split(start)
+        size = len(start)
+        places = list(accumulate([len(piece) + size for piece in pieces[:-1]], initial=-size))[1:]
+        return places, [piece.partition(b" ")[0] for piece in pieces[1:]]
+
+    def _by_unit(self, places: Iterable[int]) -> Counts:
         ends = self.corpus.ends
-        unit = 0
-        for match in pattern.finditer(self.corpus.text):
-            unit = bisect_right(ends, match.start(), unit)
-            if match.end() <= ends[unit]:
-                counts[unit] = counts.get(unit, 0) + 1
+        return Counter([bisect_right(ends, place) for place in places])
+
+
+def count_phrase(corpus: Corpus, tokens: tuple[str, ...], units: Iterable[int]) -> Counts:
+    """Count where ``tokens`` stand next to each other in each of ``units``."""
+    pattern = phrase_pattern(tokens)
+    text, ends = corpus.text, corpus.ends
+    counts: Counts = {}
+    for unit in units:
+        # one byte more than the unit: the space that ends its last token
+        if found := len(pattern.findall(text, ends[unit - 1] if unit else 0, ends[unit] + 1)):
+            counts[unit] = found
+    return counts
 
 
 def sorted_prefix_range(words: list[bytes], prefix: bytes) -> range:

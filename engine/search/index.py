@@ -19,15 +19,17 @@ from openknowledge.engine.search.corpus import Corpus, build_corpus
 from openknowledge.engine.search.evidence import Evidence, gather
 from openknowledge.engine.search.expansion import Candidate, LinkGraph, expand
 from openknowledge.engine.search.hits import ScannedText
-from openknowledge.engine.search.proximity import adjacency
 from openknowledge.engine.search.rounding import round2
-from openknowledge.engine.search.scoring import WEIGHTS, FirstPass, Norms, Weights, norms_of, score_lists
+from openknowledge.engine.search.scoring import WEIGHTS, Factors, FirstPass, Weights, factors_of, score_lists
 from openknowledge.engine.search.vectors import LEAST_SIMILARITY, LocalVectors, Vector
 
 if TYPE_CHECKING:
+    from openknowledge.engine.search.arrays import ArrayScorer
+    from openknowledge.engine.search.postings import IndexedText
     from openknowledge.schemas.search import SearchResultSet
 
 DEFAULT_LIMIT = 12
+SCANNED_TERMS = 16  # more words than this are not looked for one by one
 
 Profiles = Callable[[Document], Mapping[str, Any] | None]
 """Gives the ``claimProfile`` of a page, unfiltered; ``None`` when the page has none."""
@@ -88,29 +90,31 @@ class Ranking:
         return found
 
     def _score(self, section: int) -> Candidate:
-        weights = self.index.weights
-        corpus = self.index.corpus
-        lexical = self.first.score(section)
-        near = adjacency(corpus, section, self.evidence, self.forms)
-        score = round2(lexical * (1.0 + weights.adjacency * near))
-        similarity = 0.0
-        if self.query_vector is not None:
-            similarity = self.index.vectors.similarity(self.query_vector, section)
-            if similarity < LEAST_SIMILARITY:
-                similarity = 0.0
+        lexical = round2(self.first.score(section))
+        similarity = self.similarity(section)
         return Candidate(
             section,
-            score=round2(score + weights.vector * similarity),
-            lexical=round2(lexical),
-            before_rerank=score,
+            score=round2(lexical + self.index.weights.vector * similarity),
+            lexical=lexical,
             vector=similarity,
-            near=near,
         )
 
+    def similarity(self, section: int) -> float:
+        """Return the cosine between the local vectors of the query and a section; 0 below 0.25."""
+        if self.query_vector is None:
+            return 0.0
+        similarity = self.index.vectors.similarity(self.query_vector, section)
+        return similarity if similarity >= LEAST_SIMILARITY else 0.0
+
     def top(self, count: int) -> list[Candidate]:
-        """Return the ``count`` best sections, by score, path and line."""
+        """Return the ``count`` best sections, by score, path and line.
+
+        Similarity adds at most ``weights.vector``, so it is computed only where it can change the order.
+        """
         pool = self.first.best(max(50, 5 * count))
-        found = [self.candidate(section) for section in pool]
+        lexical = sorted((self.first.score(section) for section in pool), reverse=True)
+        least = (lexical[count - 1] if len(lexical) >= count else 0.0) - self.index.weights.vector - 0.01
+        found = [self.candidate(section) for section in pool if self.first.score(section) >= least]
         found.sort(key=lambda candidate: (-candidate.score, candidate.section))
         return found[:count]
 
@@ -127,6 +131,7 @@ class SearchIndex:
         self.clock = clock
         self.weights = weights
         self.stems = Stems()
+        self._asked = 0
 
     @classmethod
     def build(cls, bundle: Bundle, *, clock: Clock = system_clock) -> SearchIndex:
@@ -139,14 +144,28 @@ class SearchIndex:
         return build_corpus(self.bundle)
 
     @cached_property
-    def norms(self) -> Norms:
-        """The length norms of all units."""
-        return norms_of(self.corpus, self.weights)
+    def factors(self) -> Factors:
+        """What occurrences weigh in each unit."""
+        return factors_of(self.corpus, self.weights)
 
     @cached_property
     def scanned(self) -> ScannedText:
         """Finds words by scanning."""
         return ScannedText(self.corpus, self.stems)
+
+    @cached_property
+    def indexed(self) -> IndexedText:
+        """Finds words in an inverted index."""
+        from openknowledge.engine.search.postings import IndexedText
+
+        return IndexedText(self.corpus, self.stems)
+
+    @cached_property
+    def scorer(self) -> ArrayScorer:
+        """Scores what ``indexed`` found."""
+        from openknowledge.engine.search.arrays import ArrayScorer
+
+        return ArrayScorer(self.corpus, self.factors, self.weights)
 
     @cached_property
     def vectors(self) -> LocalVectors:
@@ -170,8 +189,15 @@ class SearchIndex:
             )
         read = read_query(query, self.stems)
         allowed = [filters.admit(page) for page in self.corpus.pages] if filters else None
-        evidence = gather(read, self.scanned, fuzzy=fuzzy)
-        first = score_lists(self.corpus, self.norms, evidence, self.weights, allowed)
+        self._asked += 1
+        evidence: Sequence[Evidence[Any]]
+        first: FirstPass
+        if self._asked == 1 and len(read.terms) <= SCANNED_TERMS:
+            scanned = evidence = gather(read, self.scanned, fuzzy=fuzzy)
+            first = score_lists(self.corpus, self.factors, scanned, self.weights, allowed)
+        else:
+            evidence = gather(read, self.indexed, fuzzy=fuzzy)
+            first = self.scorer.score(evidence, allowed)
         vector = self.vectors.vector(normalise(query))
         return Ranking(self, read, evidence, first, filters, vector if any(vector) else None)
 

@@ -6,9 +6,9 @@ up over the fields, then saturated once:
     x(t) = sum over fields of weight * count / (1 - b + b * length / average length)
     score = sum over words of idf(t) * x / (k1 + x),   idf = ln(1 + (N - df + 0.5) / (df + 0.5))
 
-A section is scored by its own fields, a page by its fields and the text of all its sections. Both are raised
-by the cube of their coverage, the share of the query's words (weighted by idf) that they hold. The lexical
-score of a section is its own plus a share of its page's.
+A section is scored by its own fields and, a tenth each, those of its page; a page by its fields and the text
+of all its sections. Both are raised by the cube of their coverage, the share of the query's words (weighted
+by idf) that they hold. The lexical score of a section is its own plus a share of its page's.
 
 The same arithmetic stands here twice: on dicts, for one query over text that was just read, and (in
 ``arrays.py``) on numpy arrays. Operations and their order are the same, so are the results, to the bit.
@@ -16,9 +16,12 @@ The same arithmetic stands here twice: on dicts, for one query over text that wa
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Protocol
 
 from openknowledge.engine.search.corpus import PAGE_FIELDS, SECTION_FIELDS, Corpus
@@ -38,26 +41,26 @@ class FieldWeight:
 class Weights:
     """The constants of ranking, as measured on the development questions."""
 
-    saturation: float = 1.2
+    saturation: float = 2.2
     fields: dict[str, FieldWeight] = field(
         default_factory=lambda: {
-            "title": FieldWeight(6.0, 0.3),
+            "title": FieldWeight(4.0, 0.3),
             "description": FieldWeight(3.0, 0.3),
-            "path": FieldWeight(3.0, 0.3),
-            "metadata": FieldWeight(1.0, 0.6),
+            "path": FieldWeight(2.0, 0.3),
+            "metadata": FieldWeight(2.0, 0.6),
             "heading": FieldWeight(5.0, 0.3),
             "headingPath": FieldWeight(1.5, 0.3),
-            "body": FieldWeight(1.0, 0.6),
-            "pageHeading": FieldWeight(2.0, 0.6),
+            "body": FieldWeight(1.0, 0.3),
+            "pageHeading": FieldWeight(1.0, 0.6),
             "pageBody": FieldWeight(1.0, 0.6),
         }
     )
-    page_share: float = 0.4
-    coverage: float = 1.0
-    page_coverage: float = 1.0
-    index_page: float = 0.55
+    inherited: float = 0.1
+    page_share: float = 0.6
+    coverage: float = 0.5
+    page_coverage: float = 0.5
+    index_page: float = 0.4
     scale: float = 10.0
-    adjacency: float = 0.15
     vector: float = 0.05
 
 
@@ -66,31 +69,36 @@ PAGE_SUMS = {"pageHeading": ("heading", "headingPath"), "pageBody": ("body",)}
 
 
 @dataclass(frozen=True, slots=True)
-class Norms:
-    """What the counts of each unit are divided by; for ``pageHeading`` and ``pageBody``, of each page."""
+class Factors:
+    """What one occurrence in each unit adds to x: the field's weight over the unit's length norm.
+
+    ``pageHeading`` and ``pageBody`` are those of all sections of a page together.
+    """
 
     by_field: dict[str, list[float]]
 
 
-def norms_of(corpus: Corpus, weights: Weights) -> Norms:
-    """Return the length norms of every unit."""
+def factors_of(corpus: Corpus, weights: Weights) -> Factors:
+    """Return the factors of every unit."""
     lengths = dict(corpus.lengths)
     first = corpus.first_section
     for name, field_names in PAGE_SUMS.items():
         sums = [0] * len(corpus.pages)
         for part in field_names:
-            own = lengths[part]
-            for page in range(len(sums)):
-                sums[page] += sum(own[first[page] : first[page + 1]])
+            own = list(accumulate(lengths[part], initial=0))
+            sums = [
+                total + own[end] - own[start]
+                for total, start, end in zip(sums, first, first[1:], strict=False)
+            ]
         lengths[name] = sums
     found = {}
     for name, sizes in lengths.items():
-        b = weights.fields[name].length
+        weight, b = weights.fields[name].weight, weights.fields[name].length
         average = sum(sizes) / len(sizes) if sizes and any(sizes) else 1.0
         base = 1.0 - b
         share = b / average
-        found[name] = [base + share * size for size in sizes]
-    return Norms(found)
+        found[name] = [weight / (base + share * size) for size in sizes]
+    return Factors(found)
 
 
 def idf(total: int, having: int) -> float:
@@ -111,7 +119,7 @@ class FirstPass(Protocol):
         """Return the score of a page."""
 
     def best(self, count: int) -> list[int]:
-        """Return the sections with the ``count`` highest scores and all that tie with the last; by number."""
+        """Return the ``count`` best sections, by number; of those that tie for last place, the first."""
 
     frequencies: list[tuple[int, int]]
     """For each word or phrase, in how many sections and pages it is."""
@@ -139,10 +147,13 @@ class ListPass:
         return self.pages.get(page, 0.0)
 
     def best(self, count: int) -> list[int]:
-        if len(self.scores) > count:
-            least = sorted(self.scores.values(), reverse=True)[count - 1]
-            return sorted([section for section, score in self.scores.items() if score >= least])
-        return sorted(self.scores)
+        scores = self.scores
+        if len(scores) <= count:
+            return sorted(scores)
+        least = heapq.nlargest(count, scores.values())[-1]
+        found = [section for section, score in scores.items() if score > least]
+        ties = sorted(section for section, score in scores.items() if score == least)
+        return sorted(found + ties[: count - len(found)])
 
     def matching(self) -> Sequence[int]:
         return sorted(self.scores)
@@ -150,107 +161,140 @@ class ListPass:
 
 def score_lists(
     corpus: Corpus,
-    norms: Norms,
+    factors: Factors,
     evidence: Sequence[Evidence[Counts]],
     weights: Weights,
     allowed: Sequence[bool] | None,
 ) -> ListPass:
     """Score the sections of the ``allowed`` pages (all, for ``None``)."""
-    section_sum: dict[int, float] = {}
-    section_cover: dict[int, float] = {}
-    page_sum: dict[int, float] = {}
-    page_cover: dict[int, float] = {}
-    section_whole = page_whole = 0.0
-    frequencies = []
-    k1 = weights.saturation
-    total_sections, total_pages = len(corpus.sections), len(corpus.pages)
+    sections = _Sums(len(corpus.sections), weights.saturation)
+    pages = _Sums(len(corpus.pages), weights.saturation)
     for item in evidence:
-        section_x, page_x = _weighted_counts(corpus, norms, item, weights)
-        frequencies.append((len(section_x), len(page_x)))
-        if section_x:
-            rarity = idf(total_sections, len(section_x))
-            gain = rarity * item.weight
-            for section, x in section_x.items():
-                section_sum[section] = section_sum.get(section, 0.0) + gain * (x / (k1 + x))
-            if not item.is_phrase:
-                section_whole += rarity
-                for section in section_x:
-                    section_cover[section] = section_cover.get(section, 0.0) + rarity
-        rarity = idf(total_pages, len(page_x))
-        gain = rarity * item.weight
-        for page, x in page_x.items():
-            page_sum[page] = page_sum.get(page, 0.0) + gain * (x / (k1 + x))
-        if not item.is_phrase:
-            page_whole += rarity
-            for page in page_x:
-                page_cover[page] = page_cover.get(page, 0.0) + rarity
-    own = {}
-    for section, value in section_sum.items():
-        share = section_cover.get(section, 0.0) / section_whole if section_whole else 0.0
-        own[section] = value * (1.0 + weights.coverage * (share * share * share))
-    pages = {}
-    for page, value in page_sum.items():
-        share = page_cover.get(page, 0.0) / page_whole if page_whole else 0.0
-        pages[page] = value * (1.0 + weights.page_coverage * (share * share * share))
+        section_x, page_x = _weighted_counts(corpus, factors, item, weights.inherited)
+        sections.add(section_x, item)
+        pages.add(page_x, item)
+    own = sections.finish(weights.coverage)
+    by_page = pages.finish(weights.page_coverage)
     scores = {}
     first = corpus.first_section
-    for page, value in pages.items():
+    for page, value in by_page.items():
         if allowed is not None and not allowed[page]:
             continue
         factor = weights.scale * (weights.index_page if corpus.pages[page].kind == "index" else 1.0)
         from_page = weights.page_share * value
         for section in range(first[page], first[page + 1]):
             scores[section] = (own.get(section, 0.0) + from_page) * factor
-    return ListPass(own, pages, scores, frequencies)
+    frequencies = list(zip(sections.frequencies, pages.frequencies, strict=True))
+    return ListPass(own, by_page, scores, frequencies)
+
+
+class _Sums:
+    """Adds up saturated counts and coverage for sections, or for pages."""
+
+    def __init__(self, total: int, saturation: float) -> None:
+        self.total = total
+        self.saturation = saturation
+        self.sums: dict[int, float] = {}
+        self.cover: dict[int, float] = {}
+        self.whole = 0.0
+        self.frequencies: list[int] = []
+
+    def add(self, counted: dict[int, float], item: Evidence[Counts]) -> None:
+        """Add one word that is in the units of ``counted``, weighed as x."""
+        self.frequencies.append(len(counted))
+        if not counted:
+            return
+        k1 = self.saturation
+        rarity = idf(self.total, len(counted))
+        gain = rarity * item.weight
+        sums = self.sums
+        if sums:
+            get = sums.get
+            sums.update([(unit, get(unit, 0.0) + gain * (x / (k1 + x))) for unit, x in counted.items()])
+        else:
+            self.sums = {unit: gain * (x / (k1 + x)) for unit, x in counted.items()}
+        if item.is_phrase:
+            return
+        self.whole += rarity
+        cover = self.cover
+        if cover:
+            get = cover.get
+            cover.update([(unit, get(unit, 0.0) + rarity) for unit in counted])
+        else:
+            self.cover = dict.fromkeys(counted, rarity)
+
+    def finish(self, boost: float) -> dict[int, float]:
+        """Return the sums, raised by the cube of the coverage."""
+        whole = self.whole or 1.0
+        cover = self.cover
+        found = {}
+        for unit, value in self.sums.items():
+            share = cover.get(unit, 0.0) / whole
+            found[unit] = value * (1.0 + boost * (share * share * share))
+        return found
 
 
 def _weighted_counts(
-    corpus: Corpus, norms: Norms, item: Evidence[Counts], weights: Weights
+    corpus: Corpus, factors: Factors, item: Evidence[Counts], inherited: float
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Return x, as above, of each section and page that holds the word."""
     if len(item.counts) == 1 and item.counts[0][1] == 1.0:
-        counts: dict[int, float] = {**item.counts[0][0]}
+        counts: Mapping[int, float] = item.counts[0][0]
     else:
-        counts = {}
+        summed: dict[int, float] = {}
         for part, each in item.counts:
             for unit, count in part.items():
-                counts[unit] = counts.get(unit, 0.0) + each * count
+                summed[unit] = summed.get(unit, 0.0) + each * count
+        counts = summed
     by_field = _split(corpus, counts)
     section_x: dict[int, float] = {}
     for name in SECTION_FIELDS:
-        _add(section_x, by_field[name], weights.fields[name].weight, norms.by_field[name])
+        section_x = _add(section_x, by_field[name], factors.by_field[name])
     page_x: dict[int, float] = {}
     for name in PAGE_FIELDS:
-        _add(page_x, by_field[name], weights.fields[name].weight, norms.by_field[name])
+        page_x = _add(page_x, by_field[name], factors.by_field[name])
+    first = corpus.first_section
+    for page, x in page_x.items():
+        share = inherited * x
+        for section in range(first[page], first[page + 1]):
+            section_x[section] = section_x.get(section, 0.0) + share
     page_of = corpus.page_of
     for name, field_names in PAGE_SUMS.items():
         sums: dict[int, float] = {}
         for part_name in field_names:
-            for section, amount in by_field[part_name].items():
+            for section, amount in zip(*by_field[part_name], strict=True):
                 page = page_of[section]
                 sums[page] = sums.get(page, 0.0) + amount
-        _add(page_x, sums, weights.fields[name].weight, norms.by_field[name])
+        page_x = _add(page_x, (list(sums), list(sums.values())), factors.by_field[name])
     return section_x, page_x
 
 
-def _add(total: dict[int, float], counts: dict[int, float], weight: float, norm: list[float]) -> None:
-    for number, count in counts.items():
-        total[number] = total.get(number, 0.0) + weight * count / norm[number]
+_Column = tuple[list[int], list[float]]
+"""Numbers of units and how much each has."""
 
 
-def _split(corpus: Corpus, counts: dict[int, float]) -> dict[str, dict[int, float]]:
+def _add(total: dict[int, float], counts: _Column, factor: list[float]) -> dict[int, float]:
+    if not total:
+        return {number: count * factor[number] for number, count in zip(*counts, strict=True)}
+    get = total.get
+    total.update(
+        [(number, get(number, 0.0) + count * factor[number]) for number, count in zip(*counts, strict=True)]
+    )
+    return total
+
+
+def _split(corpus: Corpus, counts: Mapping[int, float]) -> dict[str, _Column]:
     """Cut counts by unit into counts by number for each field."""
     units = sorted(counts)
-    starts = [*corpus.starts.items()]
-    found: dict[str, dict[int, float]] = {}
+    bounds = [*corpus.starts.values(), len(corpus.ends)]
+    found: dict[str, _Column] = {}
     at = 0
-    for index, (name, start) in enumerate(starts):
-        end = starts[index + 1][1] if index + 1 < len(starts) else len(corpus.ends)
-        own = {}
-        while at < len(units) and units[at] < end:
-            own[units[at] - start] = counts[units[at]]
-            at += 1
-        found[name] = own
+    for index, name in enumerate(corpus.starts):
+        end = bisect_left(units, bounds[index + 1], at)
+        own = units[at:end]
+        start = bounds[index]
+        found[name] = ([unit - start for unit in own], [counts[unit] for unit in own])
+        at = end
     return found
 
 
@@ -267,7 +311,7 @@ class Contribution:
 
 def contribution(
     corpus: Corpus,
-    norms: Norms,
+    factors: Factors,
     item: Evidence[Any],
     frequency: tuple[int, int],
     weights: Weights,
@@ -284,12 +328,13 @@ def contribution(
         return sum(item.forms.get(token, 0.0) for token in text.split())
 
     def weighed(name: str, number: int, amount: float) -> float:
-        return weights.fields[name].weight * amount / norms.by_field[name][number]
+        return amount * factors.by_field[name][number]
 
     own = {name: count(name, section) for name in SECTION_FIELDS}
     above = {name: count(name, page) for name in PAGE_FIELDS}
     section_x = sum(weighed(name, section, amount) for name, amount in own.items())
     page_x = sum(weighed(name, page, amount) for name, amount in above.items())
+    section_x += weights.inherited * page_x
     for name, parts in PAGE_SUMS.items():
         numbers = range(corpus.first_section[page], corpus.first_section[page + 1])
         page_x += weighed(name, page, sum(count(part, number) for part in parts for number in numbers))
