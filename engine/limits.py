@@ -5,11 +5,12 @@ from __future__ import annotations
 MIB = 1024 * 1024
 
 # Reading a bundle
-PAGE_BYTES = 256 * MIB
+PAGE_BYTES = 64 * MIB
 FRONTMATTER_BYTES = 2 * MIB  # in characters
 FRONTMATTER_DEPTH = 100
 FRONTMATTER_ALIAS_NODES = 100_000
-CONFIG_BYTES = 1 * MIB
+CONFIG_BYTES = 65_536
+CONFIG_KEY_PARTS = 32
 
 # Evidence and proposals
 EVIDENCE_BYTES = 8 * MIB
@@ -30,8 +31,6 @@ GIT_TREE_ENTRIES = 1_000_000  # files and folders of a bundle at one git revisio
 GIT_PATH_CHARACTERS = 4_096
 BASELINE_BYTES = 8 * MIB
 POLICY_FILES = 256
-POLICY_SECONDS = 10.0
-POLICY_FINDINGS = 10_000
 
 # Queries
 QUERY_BYTES = 32_768
