@@ -6,15 +6,15 @@ input schemas that the server publishes are generated from these models.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
-
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
-from pydantic.alias_generators import to_camel
+from typing import Annotated, Any, Literal, NotRequired
 
 from openknowledge.engine import limits
 from openknowledge.schemas.common import Issue, Revision
 from openknowledge.schemas.search import ContextResult
 from openknowledge.schemas.validation import ValidationReport
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic.alias_generators import to_camel
+from typing_extensions import TypedDict
 
 DEFAULT_BUDGET = 2_400
 DEFAULT_LIMIT = 12
@@ -137,8 +137,8 @@ class QueryArguments(Arguments):
         str,
         Field(
             max_length=limits.QUERY_BYTES,
-            description="A SPARQL 1.1 SELECT query over the bundle's graph. The usual prefixes (okn, dcterms, "
-            "prov, rdf, rdfs, schema, skos, xsd) need no declaration.",
+            description="A SPARQL 1.1 SELECT query over the bundle's graph. The usual prefixes (okn, "
+            "dcterms, prov, rdf, rdfs, schema, skos, xsd) need no declaration.",
         ),
     ] = ""
     datalog: Annotated[
@@ -348,15 +348,29 @@ class Truncation(TypedDict):
 
 
 class SearchReply(ContextResult):
-    """A packet of sections. ``issues`` are those of the cited pages, ``issuesTotal`` says how many there are."""
+    """A packet of sections. ``issues`` are those of the cited pages, ``issuesTotal`` is their number."""
 
-    issuesTotal: int
+    issuesTotal: int  # noqa: N815 - a TypedDict through its base
     truncation: NotRequired[Truncation]
 
 
 class ValidateReply(ValidationReport):
     """The validation report. The numbers in ``summary`` are of all issues, also when the lists are cut."""
 
+    truncation: NotRequired[Truncation]
+
+
+class QueryReply(TypedDict):
+    """Ranked answers of all routes, each with its sources and, for rules, its proof."""
+
+    schemaVersion: str
+    root: str
+    revision: Revision
+    query: dict[str, JsonValue]
+    routes: list[dict[str, JsonValue]]
+    fusion: dict[str, JsonValue]
+    results: list[dict[str, JsonValue]]
+    rejections: list[dict[str, JsonValue]]
     truncation: NotRequired[Truncation]
 
 
@@ -393,3 +407,16 @@ class ClaimsImpactReply(TypedDict):
     revision: NotRequired[Revision]
     impact: dict[str, JsonValue]
     truncation: NotRequired[Truncation]
+
+
+class ProposalReply(TypedDict):
+    """A proposal, complete: what ``okn claims apply`` takes. Nothing was written."""
+
+    type: str
+    version: int
+    action: str
+    document: str
+    documentSha256: str
+    claim: dict[str, JsonValue]
+    reason: str
+    confidence: float
