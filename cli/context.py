@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openknowledge.engine.clock import Clock, fixed_clock, system_clock
 from openknowledge.engine.errors import UsageError
@@ -45,8 +46,25 @@ def parse_now(text: str) -> datetime:
     return moment
 
 
-def open_store(path: str, spec: str = "latest") -> Store:
+def open_store(path: str, spec: str = "latest", *, access: Sequence[str] = (), strict: bool = False) -> Store:
     """Open the bundle at ``path``."""
     from openknowledge.engine.store import Store
 
-    return Store.open(path, spec=spec, clock=clock())
+    return Store.open(path, spec=spec, clock=clock(), access=access, strict=strict)
+
+
+def open_store_as_of(path: str, spec: str, result: dict[str, Any]) -> Store:
+    """Open the bundle at ``path`` as a saved result saw it: at its instant, with its access labels.
+
+    Raises ``OpenKnowledgeError`` when the result does not say these.
+    """
+    from openknowledge.engine.bundle.instants import parse_instant
+    from openknowledge.engine.errors import OpenKnowledgeError
+    from openknowledge.engine.store import Store
+
+    moment = parse_instant(str(result.get("asOf", "")))
+    policy = result.get("policy")
+    labels = policy.get("allowedAccess", []) if isinstance(policy, dict) else []
+    if moment is None or not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise OpenKnowledgeError("this result does not say when and with which access it was made")
+    return Store.open(path, spec=spec, clock=fixed_clock(moment), access=labels)

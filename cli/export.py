@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from openknowledge.cli.options import Out, PathArgument, Spec
+from openknowledge.cli.options import Access, Out, PathArgument, Spec, Strict
 
 export_app = typer.Typer(
     help="Write a bundle in the formats of other tools.", no_args_is_help=True, rich_markup_mode=None
@@ -26,6 +26,14 @@ def export_rdf(
             "--format", metavar="FORMAT", help="nquads, turtle, trig, jsonld, ntriples or json (the dataset)."
         ),
     ] = "nquads",
+    rdf_version: Annotated[
+        str,
+        typer.Option(
+            "--rdf-version", metavar="1.1|1.2", help="1.2 adds a reifier (rdf:reifies) for each claim."
+        ),
+    ] = "1.1",
+    access: Access = [],  # noqa: B006 - typer copies it
+    strict: Strict = False,
     spec: Spec = "latest",
     out: Out = None,
 ) -> None:
@@ -44,7 +52,31 @@ def export_rdf(
     chosen = next((name for name in RDF_FORMATS if name == rdf_format), None)
     if chosen is None:
         raise UsageError(f"unknown RDF format {rdf_format!r}; choose one of {', '.join(RDF_FORMATS)}")
-    emit(open_store(path, spec).export_rdf(chosen), out)
+    if rdf_version not in ("1.1", "1.2"):
+        raise UsageError(f"unknown RDF version {rdf_version!r}; choose 1.1 or 1.2")
+    store = open_store(path, spec, access=access, strict=strict)
+    emit(store.export_rdf(chosen, reifiers=rdf_version == "1.2"), out)
+
+
+@export_app.command("facts")
+def export_facts(
+    path: PathArgument = ".",
+    access: Access = [],  # noqa: B006 - typer copies it
+    strict: Strict = False,
+    spec: Spec = "latest",
+    out: Out = None,
+) -> None:
+    """Write the semantic fact set: sources, claims, evidence and relations as JSON.
+
+    \b
+    Examples:
+      okn export facts corpora/identity --out facts.json
+      okn export facts corpora/identity --access team:identity-security
+    """
+    from openknowledge.cli.context import open_store
+    from openknowledge.cli.output import emit, to_json
+
+    emit(to_json(open_store(path, spec, access=access, strict=strict).fact_set_json()), out)
 
 
 @export_app.command("graph")

@@ -8,7 +8,7 @@ import sys
 from typing import Annotated, NoReturn
 
 import typer
-from openknowledge.cli import export, inspect, query, search, validate
+from openknowledge.cli import claims, export, inspect, query, rules, search, validate
 from openknowledge.cli.context import SETTINGS
 from openknowledge.engine.errors import OpenKnowledgeError, UsageError
 from openknowledge.engine.version import __version__
@@ -70,6 +70,8 @@ inspect.register(app)
 search.register(app)
 query.register(app)
 export.register(app)
+claims.register(app)
+rules.register(app)
 
 _MESSAGE_LIMIT = 8_192
 _INTERRUPTED = 130

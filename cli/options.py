@@ -20,3 +20,13 @@ Out = Annotated[
         "--out", metavar="FILE", help="Write to FILE instead of standard output.", show_default=False
     ),
 ]
+Access = Annotated[
+    list[str],
+    typer.Option("--access", metavar="LABEL", help="Grant an access label, such as team:ops. Repeatable."),
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="Refuse a bundle with an invalid claim instead of setting the claim aside."
+    ),
+]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
-from openknowledge.cli.options import Out, Spec
+from openknowledge.cli.options import Access, Out, Spec, Strict
 
 if TYPE_CHECKING:
     from openknowledge.engine.query.sparql import Solutions
@@ -76,6 +76,8 @@ def query(
         float,
         typer.Option("--timeout", metavar="SECONDS", help="Stop the query after this time, at most 30."),
     ] = 2.0,
+    access: Access = [],  # noqa: B006 - typer copies it
+    strict: Strict = False,
     spec: Spec = "latest",
     out: Out = None,
 ) -> None:
@@ -102,7 +104,7 @@ def query(
         raise UsageError("give a query: --sparql QUERY or --datalog ATOM (or a file of one)")
     if sparql_query is not None and datalog_query is not None:
         raise UsageError("give either --sparql or --datalog")
-    store = open_store(path, spec)
+    store = open_store(path, spec, access=access, strict=strict)
     if datalog_query is not None:
         from openknowledge.cli.datalog import DatalogRequest, answer_datalog
 

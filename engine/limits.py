@@ -76,3 +76,11 @@ CLAIM_ID_BYTES = 256
 TERM_RUNES = 2_048
 PROPOSED_EVIDENCE = 100
 PROPOSAL_TEXT_RUNES = 4_096
+
+# Changing knowledge
+ACTOR_CHARACTERS = 256
+REVIEWED_PROPOSALS = 50  # of one review
+REVIEW_CONTEXT = 160  # characters shown on each side of a quotation
+FETCH_SECONDS = 30.0  # for everything: names, connections, redirects, the body
+FETCH_REDIRECTS = 5
+URL_CHARACTERS = 4_096

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from openknowledge.engine import limits
 from openknowledge.engine.analysis.listing import list_bundle
@@ -28,6 +28,7 @@ from openknowledge.engine.facts.provenance import Provenance, document_sha256
 if TYPE_CHECKING:
     from openknowledge.engine.analysis.document_graph import GraphFormat
     from openknowledge.engine.claims.claimset import ClaimSet
+    from openknowledge.engine.claims.evals import EvalCase
     from openknowledge.engine.claims.evidence import EvidenceStore
     from openknowledge.engine.claims.factset import FactSet
     from openknowledge.engine.datalog import Answer, AnswerRow, FactBase, RuleText
@@ -39,6 +40,16 @@ if TYPE_CHECKING:
     from openknowledge.engine.facts.terms import Triple
     from openknowledge.engine.query.sparql import Dataset, ParsedQuery, Solutions
     from openknowledge.engine.search.index import SearchIndex
+    from openknowledge.schemas.claims import (
+        ClaimValidation,
+        ConflictResult,
+        EntityResult,
+        FindResult,
+        ImpactResult,
+        ShowResult,
+        StaleResult,
+        SuggestResult,
+    )
     from openknowledge.schemas.common import Policy, Revision
     from openknowledge.schemas.common import Provenance as ProvenanceJson
     from openknowledge.schemas.datalog import DatalogResult
@@ -173,6 +184,102 @@ class Store:
         from openknowledge.engine.claims.machine import claim_profile_json
 
         return claim_profile_json(document, self.fact_set)
+
+    @cached_property
+    def eval_cases(self) -> list[EvalCase]:
+        """The cases of the bundle's evaluation datasets, as far as they expect its pages."""
+        from openknowledge.engine.claims.evals import eval_root, read_eval_cases
+
+        return read_eval_cases(eval_root(self.root))
+
+    def find_claims(self, query: str, *, limit: int | None = None) -> FindResult:
+        """Return the claims that match ``query``, best first. Raises ``LimitError`` for a long query."""
+        from openknowledge.engine.claims.find import find_claims
+
+        return find_claims(self.fact_set, query, limit=limit)
+
+    def find_entities(self, query: str, *, limit: int | None = None) -> EntityResult:
+        """Return the entities that match ``query``, best first. Raises ``LimitError`` for a long query."""
+        from openknowledge.engine.claims.find import find_entities
+
+        return find_entities(self.fact_set, query, limit=limit)
+
+    def show_claim(self, identifier: str) -> ShowResult:
+        """Return one claim with evidence, slot, verification and relations; each judgement with its proof.
+
+        Raises ``OpenKnowledgeError`` when there is no such claim.
+        """
+        from openknowledge.engine.claims.show import show_claim
+
+        return cast("ShowResult", self._proved(show_claim(self.fact_set, identifier), self.facts))
+
+    def stale_claims(self, *, within: int | None = None) -> StaleResult:
+        """Return the stale claims with proofs; with ``within``, also those stale in so many days."""
+        from openknowledge.engine.claims.stale import horizon, stale_claims
+
+        found = stale_claims(self.fact_set, within=within)
+        last = "" if within is None else horizon(self.fact_set, within).isoformat()
+        return cast("StaleResult", self._proved(found, self._facts_until(last) if last else self.facts))
+
+    def claim_conflicts(self) -> ConflictResult:
+        """Return the claims that cannot all hold, and those said twice, with proofs."""
+        from openknowledge.engine.claims.conflicts import find_conflicts
+
+        return cast("ConflictResult", self._proved(find_conflicts(self.fact_set), self.facts))
+
+    def claim_impact(self, identifier: str) -> ImpactResult:
+        """Return what depends on a claim, with the ways there and proofs.
+
+        Raises ``OpenKnowledgeError`` when there is no such claim.
+        """
+        from openknowledge.engine.claims.impact import claim_impact
+
+        found = claim_impact(self.fact_set, identifier, cases=self.eval_cases)
+        return cast("ImpactResult", self._proved(found, self.facts))
+
+    def suggest_claims(self, document: str = "") -> SuggestResult:
+        """Return the sections of a page (or of all) for which a claim could be written."""
+        from openknowledge.engine.claims.suggest import suggest_claims
+
+        return suggest_claims(self.fact_set, document)
+
+    def validate_claims(self, base: Store | None = None, *, against: str = "") -> ClaimValidation:
+        """Return what is wrong with the claims; with ``base``, also how they may not have changed since."""
+        from openknowledge.engine.claims.history import validate_claims
+
+        before = base.claim_set if base is not None else None
+        return validate_claims(self.claim_set, base=before, against=against)
+
+    def shacl(self) -> str:
+        """Return the ontology's constraints as SHACL shapes in Turtle."""
+        from openknowledge.engine.claims.shacl import shacl_turtle
+
+        return shacl_turtle(self.fact_set)
+
+    def _proved(self, result: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
+        from openknowledge.engine.query.claims import with_proofs
+        from openknowledge.engine.query.datalog import fact_base
+
+        base = self.fact_base if facts is self.facts else fact_base(facts)
+        return with_proofs(dict(result), facts, base)
+
+    # The same answers in the shapes that agents get
+
+    def claims_find(self, query: str) -> dict[str, Any]:
+        """Return ``find_claims`` with its matches, as the server sends them."""
+        found = self.find_claims(query)
+        head = {"schemaVersion": "1", "query": query, "root": str(self.root)}
+        return {**head, "matches": found["results"], "issues": [], "policy": found["policy"]}
+
+    def claims_stale(self) -> dict[str, Any]:
+        """Return ``stale_claims`` as the server sends them."""
+        found = self.stale_claims()
+        head = {"schemaVersion": "1", "root": str(self.root)}
+        return {**head, "claims": found["results"], "issues": [], "policy": found["policy"]}
+
+    def claims_impact(self, identifier: str) -> dict[str, Any]:
+        """Return ``claim_impact`` as the server sends it."""
+        return {"schemaVersion": "1", "root": str(self.root), "impact": self.claim_impact(identifier)}
 
     def fact_set_json(self) -> FactSetJson:
         """Return the semantic fact set: sources, claims, evidence and relations that may be seen."""
@@ -363,12 +470,18 @@ class Store:
     @cached_property
     def facts(self) -> Facts:
         """The base relations of the bundle."""
+        return self._facts_until("")
+
+    def _facts_until(self, horizon: str) -> Facts:
+        """The facts with a last day to look ahead to, or ``""``."""
         from openknowledge.engine.claims.access import is_visible
         from openknowledge.engine.claims.relations import claim_sources
         from openknowledge.engine.facts.compile import source_documents
         from openknowledge.engine.facts.facts import Facts
 
-        sources: dict[str, FactSource] = {**claim_sources(self.fact_set)}
+        sources: dict[str, FactSource] = {
+            **claim_sources(self.fact_set, horizon=horizon, cases=self.eval_cases)
+        }
         sources["source_document"] = lambda: source_documents(
             self.bundle, lambda source: is_visible(source, self.access)
         )
@@ -389,18 +502,27 @@ class Store:
 
         return {**NAMESPACES, **dict(self.fact_set.terms.items())}
 
-    def export_rdf(self, rdf_format: RdfFormat) -> bytes:
-        """Return the graph of the bundle in an RDF syntax. Raises ``UsageError`` for an unknown one."""
+    def export_rdf(self, rdf_format: RdfFormat, *, reifiers: bool = False) -> bytes:
+        """Return the graph of the bundle in an RDF syntax.
+
+        With ``reifiers`` each claim reifies its statement as RDF 1.2 has it. Raises ``UsageError`` for an
+        unknown syntax.
+        """
         from openknowledge.engine.facts.rdf import dataset_json, serialize
         from openknowledge.engine.facts.terms import revision_graph
 
+        triples = self.triples
+        if reifiers:
+            from openknowledge.engine.claims.rdf import claim_triples
+
+            triples = sorted({*triples, *claim_triples(self.fact_set, reifiers=True)})
         graph = revision_graph(self.bundle.index_sha256)
         if rdf_format == "json":
             import json
 
-            dataset = dataset_json(self.triples, graph, str(self.root), self.revision)
+            dataset = dataset_json(triples, graph, str(self.root), self.revision)
             return (json.dumps(dataset, ensure_ascii=False, indent=2) + "\n").encode()
-        return serialize(self.triples, graph, rdf_format, self.prefixes)
+        return serialize(triples, graph, rdf_format, self.prefixes)
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -555,6 +677,15 @@ class Store:
 
         prepared = prepare_query(query, rules, profile, limits or Limits.command_line())
         return answer_query(prepared, self.facts, self.fact_base)
+
+    def why_not(self, atom: str, *, rules: Sequence[RuleText] = ()) -> WhyNot:
+        """Explain why the ground ``atom`` does not follow, or that it does.
+
+        Raises ``DatalogError`` for a fault in the atom or the rules, ``LimitError`` at a limit.
+        """
+        from openknowledge.engine.query.datalog import explain_absence
+
+        return explain_absence(atom, self.facts, self.fact_base, rules)
 
     def check_proofs(self, result: Any, rules: Sequence[RuleText] | None = None) -> list[Finding]:
         """Return the steps of a saved Datalog result that do not hold; none when all of it is proved.

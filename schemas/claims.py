@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NotRequired
 
 from openknowledge.schemas.common import Issue, Policy, Provenance, Quarantined, Revision
+from openknowledge.schemas.datalog import ProofStep
 from typing_extensions import TypedDict
 
 Scalar = str | int | float | bool
@@ -229,6 +230,7 @@ class OutdatedVerification(TypedDict):
     verifiedAt: str
     changedAt: str
     atom: str
+    proof: NotRequired[ProofStep]
 
 
 class ShowResult(TypedDict):
@@ -260,6 +262,7 @@ class StaleReason(TypedDict):
     currentSha256: NotRequired[str]
     resource: NotRequired[str]
     atom: str
+    proof: NotRequired[ProofStep]
 
 
 class StaleOccurrence(Occurrence):
@@ -273,6 +276,7 @@ class UpcomingOccurrence(Occurrence):
 
     staleFrom: str
     atom: str
+    proof: NotRequired[ProofStep]
 
 
 class StaleResult(TypedDict):
@@ -299,6 +303,7 @@ class OutdatedClaim(TypedDict):
     verifiedAt: str
     changedAt: str
     atom: str
+    proof: NotRequired[ProofStep]
 
 
 class Conflict(TypedDict):
@@ -314,6 +319,7 @@ class Conflict(TypedDict):
     occurrences: list[Occurrence]
     dependents: list[str]
     atom: str
+    proof: NotRequired[ProofStep]
 
 
 class Duplicate(TypedDict):
@@ -322,6 +328,7 @@ class Duplicate(TypedDict):
     key: list[str]
     occurrences: list[Occurrence]
     atoms: list[str]
+    proofs: NotRequired[list[ProofStep]]
 
 
 class ConflictResult(TypedDict):
@@ -343,6 +350,7 @@ class DerivedClaim(TypedDict):
     path: str
     via: list[str]
     atom: str
+    proof: NotRequired[ProofStep]
 
 
 class AffectedDocument(TypedDict):
@@ -352,6 +360,7 @@ class AffectedDocument(TypedDict):
     kind: str
     via: list[str]
     atom: str
+    proof: NotRequired[ProofStep]
 
 
 class EvalCase(TypedDict):

@@ -110,6 +110,25 @@ class Prepared:
 
         return releasing(work)
 
+    def proofs(
+        self, facts: FactBase, rows: Iterable[Sequence[Value]], *, now: Callable[[], float] = time.monotonic
+    ) -> list[Proof | None]:
+        """Return the proof of each of ``rows`` of the predicate asked for; ``None`` where none follows.
+
+        Errors as for ``answer``.
+        """
+        budget = Budget(self.limits, now)
+        wanted = [tuple(row) for row in rows]
+
+        def work() -> list[Proof | None]:
+            check_program(self.rules, facts, self.query, self.query_text)
+            model = Model(self.rules, facts, budget, self.predicates)
+            known = {model.decoded(row) for row in model.derive_for(self.query)}
+            name = self.query.predicate
+            return [model.proof(name, row) if row in known else None for row in wanted]
+
+        return releasing(work)
+
     def _answer(self, facts: FactBase, budget: Budget) -> Answer:
         check_program(self.rules, facts, self.query, self.query_text)
         model = Model(self.rules, facts, budget, self.predicates)
