@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+REMEMBERED_UNITS = 12_000_000
+DENSE = 8
+
+
 class ArrayScorer:
     """Scores queries over one corpus."""
 
@@ -28,6 +32,10 @@ class ArrayScorer:
         self._weights = weights
         self._factors = {name: np.asarray(own, np.float64) for name, own in factors.by_field.items()}
         self._page_of = np.asarray(corpus.page_of, np.int64)
+        first = np.asarray(corpus.first_section, np.int64)
+        self._sizes = first[1:] - first[:-1]
+        self._known: dict[tuple[str, str], _Share] = {}
+        self._remembered = 0
         index = [weights.index_page if page.kind == "index" else 1.0 for page in corpus.pages]
         self._page_factor = np.asarray([weights.scale * factor for factor in index], np.float64)
         bounds = [*corpus.starts.values(), len(corpus.ends)]
@@ -38,21 +46,35 @@ class ArrayScorer:
         import numpy as np
 
         weights = self._weights
-        sections = _Sums(len(self._page_of), weights.saturation)
-        pages = _Sums(len(self._page_factor), weights.saturation)
-        for item in evidence:
-            section_x, page_x = self._weighted_counts(item)
-            sections.add(section_x, item)
-            pages.add(page_x, item)
-        own = sections.finish(weights.coverage)
-        by_page = pages.finish(weights.page_coverage)
+        shares = [self._share(item) for item in evidence]
+        own = _sum([share.sections for share in shares], len(self._page_of), weights.coverage)
+        by_page = _sum([share.pages for share in shares], len(self._page_factor), weights.page_coverage)
         from_page = weights.page_share * by_page
         factor = self._page_factor
         if allowed is not None:
             factor = np.where(np.asarray(allowed, bool), factor, 0.0)
-        scores = (own + from_page[self._page_of]) * factor[self._page_of]
-        frequencies = list(zip(sections.frequencies, pages.frequencies, strict=True))
+        scores = np.repeat(from_page, self._sizes)
+        scores += own
+        scores *= np.repeat(factor, self._sizes)
+        frequencies = [(share.sections.frequency, share.pages.frequency) for share in shares]
         return ArrayPass(own, by_page, scores, frequencies)
+
+    def _share(self, item: Evidence[Postings]) -> _Share:
+        """Return what a word adds; the shares of words asked for before are remembered, up to a size."""
+        key = (item.kind, item.term)
+        found = self._known.get(key)
+        if found is None:
+            section_x, page_x = self._weighted_counts(item)
+            found = _Share(
+                _column(section_x, item, self._weights.saturation),
+                _column(page_x, item, self._weights.saturation),
+            )
+            if self._remembered + found.size > REMEMBERED_UNITS:
+                self._known.clear()
+                self._remembered = 0
+            self._known[key] = found
+            self._remembered += found.size
+        return found
 
     def _weighted_counts(self, item: Evidence[Postings]) -> tuple[Floats, Floats]:
         import numpy as np
@@ -65,7 +87,7 @@ class ArrayScorer:
         columns = {name: counts[own] for name, own in self._slices.items()}
         section_x = self._add(SECTION_FIELDS, columns)
         page_x = self._add(PAGE_FIELDS, columns)
-        section_x += (self._weights.inherited * page_x)[self._page_of]
+        section_x += np.repeat(self._weights.inherited * page_x, self._sizes)
         for name, field_names in PAGE_SUMS.items():
             together = columns[field_names[0]]
             for part_name in field_names[1:]:
@@ -80,37 +102,70 @@ class ArrayScorer:
         return total
 
 
-class _Sums:
-    """Adds up saturated counts and coverage for sections, or for pages."""
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """What a word adds to each unit that holds it, and its idf, 0 for a phrase, which covers nothing.
 
-    def __init__(self, total: int, saturation: float) -> None:
-        import numpy as np
+    A word that many units hold has ``gains`` and ``held`` for all units and no ``units``: adding whole
+    arrays is faster than adding at places.
+    """
 
-        self.total = total
-        self.saturation = saturation
-        self.sums = np.zeros(total)
-        self.cover = np.zeros(total)
-        self.whole = 0.0
-        self.frequencies: list[int] = []
+    frequency: int
+    units: NDArray[np.int32] | None
+    gains: Floats
+    rarity: float
+    held: NDArray[np.bool_] | None
 
-    def add(self, x: Floats, item: Evidence[Postings]) -> None:
-        """Add one word that weighs ``x`` in each unit."""
-        import numpy as np
 
-        having = int(np.count_nonzero(x))
-        self.frequencies.append(having)
-        if not having:
-            return
-        rarity = idf(self.total, having)
-        self.sums += (rarity * item.weight) * (x / (self.saturation + x))
-        if not item.is_phrase:
-            self.whole += rarity
-            self.cover += rarity * (x > 0.0)
+@dataclass(frozen=True, slots=True)
+class _Share:
+    sections: _Column
+    pages: _Column
 
-    def finish(self, boost: float) -> Floats:
-        """Return the sums, raised by the cube of the coverage."""
-        share = self.cover / (self.whole or 1.0)
-        return self.sums * (1.0 + boost * (share * share * share))
+    @property
+    def size(self) -> int:
+        return len(self.sections.gains) + len(self.pages.gains)
+
+
+def _column(x: Floats, item: Evidence[Postings], saturation: float) -> _Column:
+    import numpy as np
+
+    units = np.flatnonzero(x).astype(np.int32)
+    having = len(units)
+    rarity = idf(len(x), having) if having else 0.0
+    own = x if having * DENSE > len(x) else x[units]
+    gains = (rarity * item.weight) * (own / (saturation + own))
+    covers = 0.0 if item.is_phrase else rarity
+    if own is x:
+        return _Column(having, None, gains, covers, x > 0.0)
+    return _Column(having, units, gains, covers, None)
+
+
+def _sum(columns: Sequence[_Column], total: int, boost: float) -> Floats:
+    """Return for every unit the sum of its gains, raised by the cube of its coverage."""
+    import numpy as np
+
+    sums = np.zeros(total)
+    cover = np.zeros(total)
+    whole = 0.0
+    for column in columns:
+        whole += column.rarity
+        if column.units is not None:
+            sums[column.units] += column.gains
+            if column.rarity:
+                cover[column.units] += column.rarity
+        else:
+            sums += column.gains
+            if column.rarity and column.held is not None:
+                cover += np.multiply(column.held, column.rarity)
+    if whole:
+        cover /= whole
+    raised = cover * cover
+    raised *= cover
+    raised *= boost
+    raised += 1.0
+    sums *= raised
+    return sums
 
 
 @dataclass(slots=True)

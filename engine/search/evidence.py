@@ -9,7 +9,6 @@ from typing import Generic, Literal, TypeVar
 from openknowledge.engine import limits
 from openknowledge.engine.search.analysis import Query, QueryTerm
 from openknowledge.engine.search.hits import TextSource
-from openknowledge.engine.search.spelling import contained, near_words, split_compound
 
 C = TypeVar("C", bound=Sized)
 Kind = Literal["exact", "prefix", "part", "compound", "fuzzy", "phrase"]
@@ -95,11 +94,11 @@ def _near(term: QueryTerm, source: TextSource[C]) -> list[Evidence[C]]:
     """Return evidence for a word that no token starts with: what it is glued from, part of, or close to."""
     vocabulary = source.vocabulary
     word = term.token
-    if inside := contained(word, vocabulary):
+    if inside := vocabulary.containing(word):
         return [Evidence(word, "part", ((source.forms(inside), PART),), dict.fromkeys(inside, PART))]
-    near = near_words(word, vocabulary)
+    near = vocabulary.near(word)
     if not near or near[0][1] > 1:
-        parts = split_compound(word, vocabulary)
+        parts = vocabulary.split(word)
         if parts:
             return [
                 Evidence(part.decode(), "compound", ((source.forms([part]), 1.0),), {part: 1.0})

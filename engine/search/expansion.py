@@ -44,17 +44,25 @@ class LinkGraph:
         self._numbers = {page.path: number for number, page in enumerate(index.corpus.pages)}
         self._all: Backlinks | None = None
         self._asked = 0
+        self._targets: dict[int, list[tuple[int, int, bool]]] = {}
 
     def targets(self, page: int) -> Iterator[tuple[int, int, bool]]:
         """Yield ``(source section, target section, whether exact)`` for each link on a page, in order.
 
         A link without a fragment leads to the target page's first section and is not exact.
         """
+        if self._corpus.first_section[page] == self._corpus.first_section[page + 1]:
+            return
+        known = self._targets.get(page)
+        if known is not None:
+            yield from known
+            return
+        yield from self._targets.setdefault(page, list(self._resolve(page)))
+
+    def _resolve(self, page: int) -> Iterator[tuple[int, int, bool]]:
         corpus = self._corpus
         document = corpus.pages[page]
         source, end = corpus.first_section[page], corpus.first_section[page + 1]
-        if source == end:
-            return
         for link in document.outline.links:
             while source + 1 < end and corpus.sections[source + 1].line_start <= link.line:
                 source += 1
@@ -145,8 +153,8 @@ class Backlinks:
         return list(dict.fromkeys([*self.to_section.get(section, ()), *self.to_page.get(page, ())]))
 
 
-def expand(ranking: Ranking, seeds: Sequence[Candidate]) -> list[Candidate]:
-    """Return the ranked candidates and the neighbours of ``seeds``, best first.
+def expand(ranking: Ranking, seeds: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """Return the first ``limit`` of the ranked candidates and the neighbours of ``seeds``, best first.
 
     The target of a seed's link gets 0.55 of its score, a section that links to a seed 0.45. A section that
     was ranked anyway is raised where that is more; any other becomes a neighbour with the best such score.
@@ -155,6 +163,9 @@ def expand(ranking: Ranking, seeds: Sequence[Candidate]) -> list[Candidate]:
     graph = index.links
     backlinks = graph.backlinks({index.corpus.page_of[seed.section] for seed in seeds})
     found: dict[int, Candidate] = {seed.section: replace(seed) for seed in seeds}
+    # with enough seeds, what scores less than the last of them will be cut off again
+    least = seeds[-1].score if len(seeds) >= limit else 0.0
+    highest_similarity = index.weights.vector + 0.01
     for seed in seeds:
         reached = [(target, "outgoing-link", OUTGOING) for target in graph.outgoing(seed.section)]
         sources = backlinks.to(seed.section, index.corpus.page_of[seed.section])
@@ -166,7 +177,10 @@ def expand(ranking: Ranking, seeds: Sequence[Candidate]) -> list[Candidate]:
             why = f"{relation} {index.section(seed.section).id}"
             other = found.get(section)
             if other is None:
-                if ranking.first.score(section) > 0.0:
+                lexical = ranking.first.score(section)
+                if max(score, lexical + highest_similarity) < least:
+                    continue
+                if lexical > 0.0:
                     other = found[section] = replace(ranking.candidate(section))
                 else:
                     found[section] = Candidate(section, score, relation=relation, by_graph=True, links=(why,))
@@ -181,7 +195,7 @@ def expand(ranking: Ranking, seeds: Sequence[Candidate]) -> list[Candidate]:
                     other.links = (why,)
     order = list(found.values())
     order.sort(key=lambda candidate: (-candidate.score, *_tie(candidate)))
-    return order
+    return order[:limit]
 
 
 def _tie(candidate: Candidate) -> tuple[bool, str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, compress
@@ -17,6 +17,7 @@ from typing import Generic, Protocol, TypeVar
 
 from openknowledge.engine.search.analysis import QueryTerm, Stems
 from openknowledge.engine.search.corpus import Corpus
+from openknowledge.engine.search.spelling import Vocabulary
 
 SHORTEST_PREFIX = 3
 
@@ -43,7 +44,7 @@ class TextSource(Protocol[C]):
     """Answers where words and phrases stand. ``C`` is how it counts."""
 
     @property
-    def vocabulary(self) -> Mapping[bytes, int]:
+    def vocabulary(self) -> Vocabulary:
         """Every token with how often it occurs."""
 
     def word(self, term: QueryTerm) -> Hits[C]:
@@ -84,9 +85,9 @@ class ScannedText:
         self.stems = stems
 
     @cached_property
-    def vocabulary(self) -> dict[bytes, int]:
+    def vocabulary(self) -> Vocabulary:
         """Every token of the buffer with how often it occurs."""
-        return Counter(self.corpus.text.split())
+        return Vocabulary(Counter(self.corpus.text.split()))
 
     def word(self, term: QueryTerm) -> Hits[Counts]:
         """Count the forms of ``term`` and the longer words in every unit."""

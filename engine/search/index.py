@@ -220,8 +220,8 @@ class SearchIndex:
         ranking = self.rank(query, filters=Filters.of(types, tags), fuzzy=fuzzy)
         found = ranking.top(limit)
         if not no_expand:
-            found = expand(ranking, found)
-        return ranking, found[:limit]
+            found = expand(ranking, found, limit)
+        return ranking, found
 
     def page(self, section: int) -> Document:
         """Return the page of a section."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,20 +13,22 @@ from openknowledge.engine.search.hits import (
     LONGER,
     Hits,
     classify,
-    count_phrase,
     sorted_prefix_range,
 )
+from openknowledge.engine.search.spelling import Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+REMEMBERED_WORDS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
     """Units and how often each holds something. A unit may be there more than once."""
 
-    units: NDArray[np.int64]
+    units: NDArray[np.int32]
     counts: NDArray[np.float64]
 
     def __len__(self) -> int:
@@ -34,7 +36,11 @@ class Postings:
 
 
 class IndexedText:
-    """Finds words in an inverted index: for each token, the units that hold it and how often."""
+    """Finds words in an inverted index: for each token, the units that hold it and how often.
+
+    The tokens also stand as numbers in the order of the text, so that a phrase is found by looking at what
+    stands next to its rarest word.
+    """
 
     def __init__(self, corpus: Corpus, stems: Stems) -> None:
         import numpy as np
@@ -44,30 +50,40 @@ class IndexedText:
         tokens = corpus.text.split()
         self._words = sorted(set(tokens))
         self._number = {word: number for number, word in enumerate(self._words)}
-        ids = np.fromiter(map(self._number.__getitem__, tokens), np.int64, len(tokens))
+        ids = np.fromiter(map(self._number.__getitem__, tokens), np.int32, len(tokens))
         del tokens
         letters = np.frombuffer(corpus.text, np.uint8) != ord(" ")
         starts = np.flatnonzero(letters[1:] & ~letters[:-1])  # the spaces before tokens
         ends = np.asarray(corpus.ends, np.int64)
-        units = np.searchsorted(ends, starts, side="right")
-        size = max(1, len(ends))
-        keys, counts = np.unique(ids * size + units, return_counts=True)
-        self._units = keys % size
-        self._counts = counts.astype(np.float64)
-        self._first = np.searchsorted(keys // size, np.arange(len(self._words) + 1))
+        self._unit_at = np.searchsorted(ends, starts, side="right").astype(np.int32)
+        self._ids = ids
+        self._places = np.argsort(ids, kind="stable").astype(np.int32)
         totals = np.bincount(ids, minlength=len(self._words))
-        self._vocabulary = dict(zip(self._words, totals.tolist(), strict=True))
-
-    @property
-    def vocabulary(self) -> Mapping[bytes, int]:
-        """Every token of the buffer with how often it occurs."""
-        return self._vocabulary
+        self._first_place = np.concatenate([[0], np.cumsum(totals)])
+        self.vocabulary = Vocabulary(dict(zip(self._words, totals.tolist(), strict=True)))
+        # equal neighbours in (token, unit) order are one posting
+        units = self._unit_at[self._places]
+        changed = np.ones(len(units), bool)
+        changed[1:] = units[1:] != units[:-1]
+        changed[self._first_place[:-1]] = True
+        heads = np.flatnonzero(changed)
+        self._units = units[heads]
+        self._counts = np.diff(np.append(heads, len(units))).astype(np.float64)
+        self._first = np.searchsorted(heads, self._first_place)
+        self._known: dict[QueryTerm, Hits[Postings]] = {}
 
     def word(self, term: QueryTerm) -> Hits[Postings]:
         """Return the postings of the forms of ``term`` and of the longer words."""
-        prefix = term.scan_prefix.encode()
+        found = self._known.get(term)
+        if found is None:
+            if len(self._known) >= REMEMBERED_WORDS:
+                self._known.clear()
+            found = self._known[term] = self._word(term)
+        return found
+
+    def _word(self, term: QueryTerm) -> Hits[Postings]:
         exact, longer = [], []
-        for number in sorted_prefix_range(self._words, prefix):
+        for number in sorted_prefix_range(self._words, term.scan_prefix.encode()):
             kind = classify(self._words[number].decode(), term, self.stems)
             if kind == EXACT:
                 exact.append(number)
@@ -84,22 +100,25 @@ class IndexedText:
         """Return the postings of exactly these tokens."""
         return self._postings([self._number[form] for form in forms if form in self._number])
 
-    def phrase(self, tokens: tuple[str, ...], within: Sequence[Postings]) -> Postings:
-        """Count where ``tokens`` stand next to each other, in units that all of ``within`` have."""
+    def phrase(self, tokens: tuple[str, ...], within: Sequence[Postings]) -> Postings:  # noqa: ARG002
+        """Count where ``tokens`` stand next to each other within a unit."""
         import numpy as np
 
-        if within:
-            units = np.unique(within[0].units)
-            for other in within[1:]:
-                units = np.intersect1d(units, other.units)
-            candidates: Iterable[int] = units.tolist()
-        else:
-            candidates = range(len(self.corpus.ends))
-        counts = count_phrase(self.corpus, tokens, candidates)
-        return Postings(
-            np.fromiter(counts.keys(), np.int64, len(counts)),
-            np.fromiter(counts.values(), np.float64, len(counts)),
-        )
+        numbers = [self._number.get(token.encode()) for token in tokens]
+        if any(number is None for number in numbers):
+            return self._postings([])
+        wanted = [number for number in numbers if number is not None]
+        sizes = [int(self._first_place[number + 1] - self._first_place[number]) for number in wanted]
+        rarest = sizes.index(min(sizes))
+        number = wanted[rarest]
+        starts = self._places[self._first_place[number] : self._first_place[number + 1]] - rarest
+        starts = starts[(starts >= 0) & (starts <= len(self._ids) - len(wanted))]
+        for offset, other in enumerate(wanted):
+            if offset != rarest:
+                starts = starts[self._ids[starts + offset] == other]
+        units = self._unit_at[starts]
+        units = units[units == self._unit_at[starts + (len(wanted) - 1)]]
+        return Postings(units, np.ones(len(units)))
 
     def _postings(self, numbers: list[int]) -> Postings:
         import numpy as np
@@ -108,7 +127,7 @@ class IndexedText:
         if len(spans) == 1:
             return Postings(self._units[spans[0]], self._counts[spans[0]])
         if not spans:
-            return Postings(np.empty(0, np.int64), np.empty(0, np.float64))
+            return Postings(np.empty(0, np.int32), np.empty(0, np.float64))
         return Postings(
             np.concatenate([self._units[span] for span in spans]),
             np.concatenate([self._counts[span] for span in spans]),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.sections import Section
-from openknowledge.engine.search.analysis import camel_parts, fold
-from openknowledge.engine.search.snippets import form_matcher, highlight, snippet
-from openknowledge.engine.search.vectors import field_texts
+from openknowledge.engine.search.analysis import fold
+from openknowledge.engine.search.corpus import PAGE_FIELDS, SECTION_FIELDS
+from openknowledge.engine.search.snippets import FormMatcher, highlight, snippet
 
 if TYPE_CHECKING:
     from openknowledge.engine.search.expansion import Candidate
@@ -61,14 +61,27 @@ def section_identity(index: SearchIndex, section: Section) -> dict[str, Any]:
 
 def matching_fields(ranking: Ranking, section: int) -> list[str]:
     """Return the names of the fields of ``section`` that hold a word of the query, sorted."""
-    forms = frozenset(form.decode() for form in ranking.forms)
-    texts = field_texts(ranking.index.page(section), ranking.index.section(section))
-    return sorted(name for name, text in texts.items() if not forms.isdisjoint(tokens_with_parts(text)))
+    corpus = ranking.index.corpus
+    page = corpus.page_of[section]
+    forms = ranking.forms.keys()
 
+    def holds(name: str, number: int) -> bool:
+        return not forms.isdisjoint(corpus.unit_text(name, number).split())
 
-def tokens_with_parts(text: str) -> list[str]:
-    """Return the tokens of ``text`` with the parts of its camelCase words."""
-    return [*fold(text).split(), *camel_parts(text)]
+    found = {name for name in SECTION_FIELDS if holds(name, section)}
+    if "heading" in found:
+        found.add("headingPath")
+    found.update(name for name in PAGE_FIELDS if holds(name, page))
+    document = corpus.pages[page]
+    small = {
+        "filename": document.path.rpartition("/")[2].rpartition(".")[0],
+        "path": corpus.sections[section].id,
+        "type": f"{document.type} {document.kind}",
+    }
+    for name, text in small.items():
+        if not forms.isdisjoint([token.encode() for token in fold(text).split()]):
+            found.add(name)
+    return sorted(found)
 
 
 def search_result(
@@ -90,7 +103,7 @@ def search_result(
     result["lineStart"] = section.line_start
     result["lineEnd"] = section.line_end
     result["estimatedTokens"] = section.estimated_tokens
-    matches = form_matcher(ranking.forms)
+    matches = FormMatcher(ranking.forms)
     if shown := snippet(section.text, page.description, matches):
         result["snippet"] = shown
     if marked := highlight((page.title, page.description, section.text), ranking.query.text, matches):

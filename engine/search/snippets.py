@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from openknowledge.engine.search.analysis import fold
 
 SNIPPET_RUNES = 180
 _LIST_MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
 _VISIBLE = re.compile(r"[\w][\w'\u2019.-]*", re.UNICODE)
-_EMPHASIS = re.compile(r"[*_`~]+|!?\[([^\]]*)\]\([^)]*\)")
+_LINK_TARGET = re.compile(r"\]\([^)\n]*\)")
 _LONGEST_LINE = 4_096
-
-Matcher = Callable[[str], bool]
-"""Whether a text holds any word of the query."""
+_LONGEST_TEXT = 65_536
 
 
-def form_matcher(forms: Iterable[bytes]) -> Matcher:
-    """Return a matcher for texts that hold one of the tokens ``forms``."""
-    wanted = frozenset(form.decode() for form in forms)
-    return lambda text: not wanted.isdisjoint(fold(text).split())
+class FormMatcher:
+    """Tells whether a text holds one of some tokens."""
+
+    def __init__(self, forms: Iterable[bytes]) -> None:
+        self.forms = frozenset(form.decode() for form in forms)
+
+    def __call__(self, text: str) -> bool:
+        """Whether ``text`` holds one of the tokens, after folding."""
+        return not self.forms.isdisjoint(fold(text).split())
 
 
 def _cut(line: str) -> str:
     return line if len(line) <= SNIPPET_RUNES else line[: SNIPPET_RUNES - 1] + "..."
 
 
-def snippet(text: str, description: str, matches: Matcher) -> str:
+def snippet(text: str, description: str, matches: FormMatcher) -> str:
     """Return the first matching line of ``text`` that is no heading, else the description, else a line.
 
     The description is returned only if it matches.
@@ -46,21 +49,23 @@ def snippet(text: str, description: str, matches: Matcher) -> str:
     return _cut(first)
 
 
-def highlight(texts: Iterable[str], phrase: str, matches: Matcher) -> str:
+def highlight(texts: Iterable[str], phrase: str, matches: FormMatcher) -> str:
     """Return what to mark: the whole phrase as the texts have it, else the first matching visible word."""
-    lines = [line for text in texts for line in text.split("\n") if line.strip()]
-    words = phrase.split()
-    if words:
-        pattern = re.compile(r"\W+".join(re.escape(word) for word in words[:32]), re.IGNORECASE)
-        for line in lines:
-            if found := pattern.search(line[:_LONGEST_LINE]):
+    texts = [text[:_LONGEST_TEXT] for text in texts]
+    if words := phrase.split():
+        pattern = re.compile(r"[^\w\n]+".join(re.escape(word) for word in words[:32]), re.IGNORECASE)
+        for text in texts:
+            if found := pattern.search(text):
                 return found.group()
-    for line in lines:
-        shown = _EMPHASIS.sub(lambda mark: mark.group(1) or " ", line[:_LONGEST_LINE])
-        if not matches(shown):
-            continue
-        for word in _VISIBLE.finditer(shown):
-            visible = word.group().rstrip(".-'\u2019")
-            if len(visible) > 1 and matches(visible):
+    forms = matches.forms
+    for text in texts:
+        for word in _VISIBLE.finditer(_LINK_TARGET.sub("] ", text)):
+            visible = word.group().strip("_").rstrip(".-'\u2019")
+            low = visible.lower()
+            if len(low) > 1 and (low in forms or (not low.isalpha() and matches(low)) or _folds(low, forms)):
                 return visible
     return ""
+
+
+def _folds(word: str, forms: frozenset[str]) -> bool:
+    return not word.isascii() and not forms.isdisjoint(fold(word).split())

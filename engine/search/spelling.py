@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from openknowledge.engine import limits
 
@@ -37,51 +38,69 @@ def edit_distance(left: str, right: str, most: int) -> int:
     return min(previous[-1], most + 1)
 
 
-def near_words(word: str, vocabulary: Mapping[bytes, int]) -> list[tuple[bytes, int]]:
-    """Return the words within the allowed distance with their distances: nearest, then most frequent first.
+class Vocabulary:
+    """The tokens of a corpus with how often each occurs, arranged for looking up words that are not in it."""
 
-    When any are at the smallest distance found, those further away are left out.
-    """
-    most = allowed_distance(word)
-    if most == 0 or word.isdigit():
-        return []
-    size = len(word)
-    letters = frozenset(word)
-    candidates: list[tuple[int, int, bytes]] = []
-    for form in vocabulary:
-        # UTF-8 has up to four bytes for a letter: the length in bytes bounds the number of letters
-        if len(form) < size - most or len(form) > (size + most) * 4:
-            continue
-        text = form.decode()
-        if abs(len(text) - size) > most or len(letters.difference(text)) > most or text.isdigit():
-            continue
-        distance = edit_distance(word, text, most)
-        if distance <= most:
-            candidates.append((distance, -vocabulary[form], form))
-    candidates.sort()
-    nearest = candidates[0][0] if candidates else 0
-    return [
-        (form, distance)
-        for distance, _, form in candidates[: limits.SEARCH_NEAR_WORDS]
-        if distance == nearest
-    ]
+    def __init__(self, counts: Mapping[bytes, int]) -> None:
+        self.counts = counts
 
+    @cached_property
+    def _by_length(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for form in self.counts:
+            word = form.decode()
+            found.setdefault(len(word), []).append(word)
+        return found
 
-def contained(word: str, vocabulary: Mapping[bytes, int]) -> list[bytes]:
-    """Return the most frequent words that hold ``word`` inside or at their end."""
-    if len(word) < SHORTEST_CONTAINED and word.isascii():
-        return []
-    part = word.encode()
-    found = sorted((-count, form) for form, count in vocabulary.items() if part in form)
-    return [form for _, form in found[: limits.SEARCH_NEAR_WORDS]]
+    @cached_property
+    def _text(self) -> bytes:
+        return b" " + b" ".join(self.counts) + b" "
 
+    def near(self, word: str) -> list[tuple[bytes, int]]:
+        """Return the words at the smallest distance from ``word`` that is allowed, with that distance.
 
-def split_compound(word: str, vocabulary: Mapping[bytes, int]) -> list[bytes]:
-    """Return the two words of the vocabulary that ``word`` is glued from: the most frequent such pair."""
-    best: tuple[int, list[bytes]] | None = None
-    for at in range(SHORTEST_COMPOUND_PART, len(word) - SHORTEST_COMPOUND_PART + 1):
-        left, right = word[:at].encode(), word[at:].encode()
-        count = min(vocabulary.get(left, 0), vocabulary.get(right, 0))
-        if count and (best is None or count > best[0]):
-            best = (count, [left, right])
-    return best[1] if best else []
+        The most frequent come first. Numbers have no near words.
+        """
+        most = allowed_distance(word)
+        if most == 0 or word.isdigit():
+            return []
+        letters = frozenset(word)
+        candidates: list[tuple[int, int, bytes]] = []
+        for size in range(len(word) - most, len(word) + most + 1):
+            for text in self._by_length.get(size, ()):
+                # an edit brings in or takes away at most one letter
+                if len(letters.difference(text)) > most or text.isdigit():
+                    continue
+                distance = edit_distance(word, text, most)
+                if distance <= most:
+                    most = distance
+                    form = text.encode()
+                    candidates.append((distance, -self.counts[form], form))
+        candidates.sort()
+        best = candidates[: limits.SEARCH_NEAR_WORDS]
+        return [(form, distance) for distance, _, form in best if distance == most]
+
+    def containing(self, word: str) -> list[bytes]:
+        """Return the most frequent words that hold ``word`` inside or at their end."""
+        if len(word) < SHORTEST_CONTAINED and word.isascii():
+            return []
+        part = word.encode()
+        text = self._text
+        found = set()
+        at = text.find(part)
+        while at >= 0:
+            end = text.index(b" ", at)
+            found.add(text[text.rindex(b" ", 0, at + 1) + 1 : end])
+            at = text.find(part, end)
+        best = sorted(found, key=lambda form: (-self.counts[form], form))
+        return best[: limits.SEARCH_NEAR_WORDS]
+
+    def split(self, word: str) -> list[bytes]:
+        """Return the two words that ``word`` is glued from: the most frequent such pair; else nothing."""
+        best: tuple[int, list[bytes]] | None = None
+        for at in range(SHORTEST_COMPOUND_PART, len(word) - SHORTEST_COMPOUND_PART + 1):
+            left, right = word[:at].encode(), word[at:].encode()
+            count = min(self.counts.get(left, 0), self.counts.get(right, 0))
+            if count and (best is None or count > best[0]):
+                best = (count, [left, right])
+        return best[1] if best else []

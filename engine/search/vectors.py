@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from openknowledge.engine.bundle.document import Document
-from openknowledge.engine.bundle.sections import Section
 from openknowledge.engine.bundle.slugs import normalise
 from openknowledge.engine.search.corpus import Corpus
 
@@ -108,10 +107,10 @@ def scaled(words: list[int], windows: list[int]) -> Vector:
     return array("f", [value / length for value in raw]) if length else raw
 
 
-def cosine(left: Iterable[float], right: Iterable[float]) -> float:
+def cosine(left: Vector, right: Vector) -> float:
     """Return the cosine of two vectors of length 1, clamped to 0..1."""
-    pairs = zip(left, right, strict=True)
-    return min(1.0, max(0.0, math.fsum(a * b for a, b in pairs if a)))
+    products = [value * right[at] for at, value in enumerate(left) if value]
+    return min(1.0, max(0.0, math.fsum(products)))
 
 
 def metadata_text(value: Any) -> str:
@@ -138,19 +137,3 @@ def _page_parts(page: Document) -> tuple[str, str]:
     stem = name.rpartition(".")[0] or name
     rest = " ".join([stem, page.path, page.type, page.kind, page.description, metadata_text(page.fields)])
     return page.title, rest
-
-
-def field_texts(page: Document, section: Section) -> dict[str, str]:
-    """Return the text of each field by which a section can match."""
-    name = page.path.rpartition("/")[2]
-    return {
-        "title": page.title,
-        "heading": section.heading,
-        "headingPath": " ".join(section.heading_path),
-        "filename": name.rpartition(".")[0] or name,
-        "path": f"{page.path} {section.id}",
-        "type": f"{page.type} {page.kind}",
-        "description": page.description,
-        "metadata": page.frontmatter.source,
-        "body": section.text,
-    }
