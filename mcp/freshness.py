@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from openknowledge.engine.bundle.bundle import Bundle, spec_version
+from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.instants import parse_instant
 from openknowledge.engine.bundle.walk import bundle_root, read_file, walk
 from openknowledge.engine.clock import Clock, system_clock
@@ -57,6 +58,20 @@ class Changes:
 NO_CHANGES = Changes()
 
 
+@dataclass(slots=True)
+class Folder:
+    """One directory as it was listed, and the files in it as they were read."""
+
+    path: str
+    state: State | None
+    names: list[bytes]
+    states: list[State | None]
+
+
+_OPEN_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_BY_FOLDER = os.stat in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")
+
+
 class Watch:
     """The state of every file and directory of a bundle as it was read."""
 
@@ -68,24 +83,23 @@ class Watch:
         self._until = time.monotonic() + _WATCHED_SECONDS
         self._unsettled: dict[str, Unsettled] = {}
         self._directory_changed_ns = 0
-        self._paths: list[bytes] = []
-        self._states: list[State | None] = []
-        for page in bundle.documents:
-            state = page.state
-            known = None
-            if state is not None:
-                known = (state.size, state.modified_ns, state.changed_ns, state.inode)
-            self._add(page.path, known, page.data)
-        self._first_other = len(self._paths)
-        for rel in (*bundle.assets, *bundle.undecoded):
-            self._add(rel, self._lstat(rel))
-        self._first_directory = len(self._paths)
+        self._folders: dict[str, Folder] = {}
+        self._others: dict[str, State | None] = {}
         for rel in ("", *sorted(bundle.directories)):
-            state_now = self._lstat(rel)
-            self._paths.append(os.fsencode(self._prefix + rel))
-            self._states.append(state_now)
-            if state_now is not None and state_now[2] >= self._horizon:
-                self._directory_changed_ns = max(self._directory_changed_ns, state_now[2])
+            state = self._lstat(rel)
+            self._folders[rel] = Folder(self._prefix + rel, state, [], [])
+            if state is not None and state[2] >= self._horizon:
+                self._directory_changed_ns = max(self._directory_changed_ns, state[2])
+        for page in bundle.documents:
+            if page.state is None:
+                self._add(page.path, None, page.data)
+            else:
+                known = page.state
+                state = (known.size, known.modified_ns, known.changed_ns, known.inode)
+                self._add(page.path, state, page.data)
+        for rel in (*bundle.assets, *bundle.undecoded):
+            self._others[rel] = self._lstat(rel)
+            self._add(rel, self._others[rel], None)
 
     def _lstat(self, rel: str) -> State | None:
         try:
@@ -93,9 +107,10 @@ class Watch:
         except OSError:
             return None
 
-    def _add(self, rel: str, state: State | None, data: bytes | None = None) -> None:
-        self._paths.append(os.fsencode(self._prefix + rel))
-        self._states.append(state)
+    def _add(self, rel: str, state: State | None, data: bytes | None) -> None:
+        folder, _, name = rel.rpartition("/")
+        self._folders[folder].names.append(os.fsencode(name))
+        self._folders[folder].states.append(state)
         if state is None or state[2] < self._horizon:
             return
         if data is None:
@@ -111,28 +126,17 @@ class Watch:
 
     def changes(self) -> Changes:
         """Return what has changed since the bundle was read."""
-        lstat = os.lstat
         try:
-            for path, state in zip(self._paths, self._states, strict=True):
-                info = lstat(path)
-                if (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino) != state:
-                    break
-            else:
-                if not self._unsettled and not self._directory_changed_ns:
-                    return NO_CHANGES
-                return self._unseen()
+            same = all(map(_same_by_folder if _BY_FOLDER else _same_by_path, self._folders.values()))
         except OSError:
-            pass
-        others = any(
-            self._lstat(os.fsdecode(path).removeprefix(self._prefix)) != state
-            for path, state in zip(
-                self._paths[self._first_other : self._first_directory],
-                self._states[self._first_other : self._first_directory],
-                strict=True,
-            )
-        )
+            same = False
+        if same and not self._unsettled and not self._directory_changed_ns:
+            return NO_CHANGES
         unseen = self._unseen()
-        return Changes(True, unseen.unseen, others or unseen.other_files)
+        if same:
+            return unseen
+        others = unseen.other_files or any(self._lstat(rel) != state for rel, state in self._others.items())
+        return Changes(True, unseen.unseen, others)
 
     def _unseen(self) -> Changes:
         """Look into what changed just before it was read; forget what is settled by now."""
@@ -167,14 +171,57 @@ class Watch:
         return False
 
 
-def next_instant(texts: Iterable[str], now: datetime) -> datetime:
-    """Return the first instant after ``now`` at which what ``texts`` say may count differently.
+def _same_by_folder(folder: Folder) -> bool:
+    """Whether a directory and its files are as they were: asked of the open directory, which is quicker."""
+    stat = os.stat
+    descriptor = os.open(folder.path, _OPEN_FOLDER)
+    try:
+        if _state(os.fstat(descriptor)) != folder.state:
+            return False
+        for name, state in zip(folder.names, folder.states, strict=True):
+            info = stat(name, dir_fd=descriptor, follow_symlinks=False)
+            if (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino) != state:
+                return False
+    finally:
+        os.close(descriptor)
+    return True
 
-    That is the next midnight in UTC, at which dates pass, or an instant that is written in one of them.
+
+def _same_by_path(folder: Folder) -> bool:
+    if _state(os.lstat(folder.path)) != folder.state:
+        return False
+    prefix = os.fsencode(folder.path.rstrip(os.sep) + os.sep)
+    return all(
+        _state(os.lstat(prefix + name)) == state
+        for name, state in zip(folder.names, folder.states, strict=True)
+    )
+
+
+class Calendar:
+    """Knows when what pages say may count differently although nobody changes them.
+
+    That is at midnight in UTC, at which dates pass, and at every instant that is written in a page's
+    frontmatter, whatever it means there.
     """
-    midnight = datetime(now.year, now.month, now.day, tzinfo=UTC) + timedelta(days=1)
-    found = (parse_instant(written) for text in texts for written in _INSTANT.findall(text))
-    return min([midnight, *(moment for moment in found if moment is not None and moment > now)])
+
+    def __init__(self) -> None:
+        self._written: dict[str, tuple[Document, tuple[datetime, ...]]] = {}
+
+    def next_instant(self, pages: Iterable[Document], now: datetime) -> datetime:
+        """Return the first such instant after ``now``. What is known of a page is not looked up again."""
+        found = datetime(now.year, now.month, now.day, tzinfo=UTC) + timedelta(days=1)
+        written = {}
+        for page in pages:
+            known = self._written.get(page.path)
+            if known is None or known[0] is not page:
+                texts = _INSTANT.findall(page.frontmatter.source)
+                known = page, tuple(moment for text in texts if (moment := parse_instant(text)) is not None)
+            written[page.path] = known
+            for moment in known[1]:
+                if now < moment < found:
+                    found = moment
+        self._written = written
+        return found
 
 
 class Snapshots:
@@ -192,6 +239,7 @@ class Snapshots:
         self.replaced = False
         self._store: Store | None = None
         self._watch: Watch | None = None
+        self._calendar = Calendar()
         self._until = datetime.min.replace(tzinfo=UTC)
 
     def current(self) -> Store:
@@ -216,7 +264,7 @@ class Snapshots:
             self.replaced = self._store is not None
             log.info("read the bundle: %d pages, revision %s", len(fresh.bundle.documents), _short(fresh))
         self._watch = Watch(fresh.bundle, started)
-        self._until = next_instant((page.frontmatter.source for page in fresh.bundle.documents), fresh.now)
+        self._until = self._calendar.next_instant(fresh.bundle.documents, fresh.now)
         self._store = fresh
         return fresh
 
