@@ -552,7 +552,9 @@ class Store:
 
         wanted = [relation for relation in mentioned(query) if relation.name not in self._derived]
         if wanted:
-            triples = derived_triples(self.facts, self.fact_base, wanted, Renderer(self.bundle))
+            triples = derived_triples(
+                self.facts, self.fact_base, wanted, Renderer(self.bundle, self.fact_set.terms.expand)
+            )
             add_triples(self.dataset.load(), triples, self.dataset.derived_graph or "")
             self._derived.update(relation.name for relation in wanted)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -9,6 +10,8 @@ from importlib.resources import files
 
 from openknowledge.engine.datalog import Rule, RuleText, parse_rules
 from openknowledge.engine.errors import UsageError
+
+_SIGNATURE = re.compile(r"   ([a-z_]+\([^)]*\))\s*(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,20 @@ class RuleFile:
         """What the file is about, in one line."""
         first = self.text.split("\n", 1)[0].lstrip("#% ")
         return first.partition(": ")[2] or first
+
+    @property
+    def conclusions(self) -> tuple[tuple[str, str], ...]:
+        """What the header says the file derives: each signature with its meaning."""
+        header = self.text.partition("# Derives\n")[2].partition("\n#\n")[0]
+        found: list[tuple[str, str]] = []
+        for line in header.split("\n"):
+            text = line.removeprefix("#").rstrip()
+            signature = _SIGNATURE.match(text)
+            if signature:
+                found.append((signature[1], signature[2]))
+            elif found:
+                found[-1] = (found[-1][0], f"{found[-1][1]} {text.strip()}".strip())
+        return tuple(found)
 
     @property
     def heads(self) -> tuple[str, ...]:

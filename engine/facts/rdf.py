@@ -46,8 +46,10 @@ def is_absolute_iri(text: str) -> bool:
 class Renderer:
     """Turns the values of facts into RDF terms for one bundle."""
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, expand_term: Callable[[str], str] | None = None) -> None:
+        """``expand_term`` gives the IRI of a claim's id or another term; without it terms stay strings."""
         self.bundle = bundle
+        self._expand_term = expand_term
         revision = bundle.index_sha256
         self.document_iri = cache(lambda name: minted(revision, "document", self._document_path(name)))
         self._section_iri = cache(lambda name: minted(revision, "section", name))
@@ -75,6 +77,8 @@ class Renderer:
             return ("iri", self._section_iri(value), "", "")
         if kind == "actor":
             return ("iri", self._actor_iri(value), "", "")
+        if kind in ("claim", "term") and self._expand_term is not None and (iri := self._expand_term(value)):
+            return ("iri", iri, "", "")
         if kind == "boolean":
             return ("literal", value, XSD_BOOLEAN, "")
         if kind == "time":

@@ -350,14 +350,12 @@ DERIVED_RELATIONS: tuple[Relation, ...] = (
         "a section links to something that is not in the bundle",
         Pattern("section", "okn:brokenLink", "target"),
     ),
-    _derived("anchor_of", "document: document, anchor", "a page has a section with this anchor"),
     _derived(
         "missing_anchor",
         "section: section, document: document, anchor",
         "a section links to an anchor that the page does not have",
         Pattern("section", "okn:missingAnchor", "anchor"),
     ),
-    _derived("linked_to", "document: document", "some page links to this one"),
     _derived(
         "orphan",
         "document: document",
@@ -394,14 +392,68 @@ DERIVED_RELATIONS: tuple[Relation, ...] = (
         "a page depends, over any number of steps, on a page that is stale",
         Pattern("document", "okn:affectedByStale", "stale"),
     ),
-    _derived("verification_covers_text", "document: document", "a verification is not older than the text"),
     _derived(
         "page_verification_outdated",
         "document: document",
         "every verification of the page is older than its text",
         Pattern("document", "rdf:type", "<okn:PageVerificationOutdated>"),
     ),
+    _derived(
+        "active",
+        "claim: claim",
+        "a claim holds now: it is live, has begun and has not run out",
+        Pattern("claim", "rdf:type", "<okn:ActiveClaim>"),
+    ),
+    _derived(
+        "superseded_by",
+        "claim: claim, later: claim",
+        "a later claim says that it supersedes this one",
+        Pattern("claim", "okn:supersededBy", "later"),
+    ),
+    _derived(
+        "stale_claim",
+        "claim: claim, reason",
+        "a claim is stale, by its date or by what became of its evidence",
+        Pattern("claim", "okn:staleReason", "reason"),
+    ),
+    _derived(
+        "claim_verification_outdated",
+        "claim: claim, verified: time, written: time",
+        "the text of a claim's page was written after the claim was verified",
+        Pattern("claim", "rdf:type", "<okn:ClaimVerificationOutdated>"),
+    ),
+    _derived(
+        "relies_on_stale",
+        "document: document, claim: claim",
+        "a page refers to a stale claim",
+        Pattern("document", "okn:reliesOnStale", "claim"),
+    ),
+    _derived(
+        "conflict",
+        "claim: claim, other: claim",
+        "two active claims that cannot both hold",
+        Pattern("claim", "okn:conflictsWith", "other"),
+    ),
+    _derived(
+        "duplicate",
+        "claim: claim, first: claim",
+        "a live claim repeats another one",
+        Pattern("claim", "okn:duplicateOf", "first"),
+    ),
+    _derived(
+        "affected_claim",
+        "claim: claim, other: claim",
+        "a claim is derived from this one over any number of steps",
+        Pattern("claim", "okn:affectsClaim", "other"),
+    ),
+    _derived(
+        "affected_document",
+        "claim: claim, document: document, kind",
+        "a page depends on the claim; kind says how",
+        Pattern("claim", "okn:affectsDocument", "document"),
+    ),
 )
+"""The conclusions of the built-in rules that have a place in the RDF graph."""
 
 RELATIONS: Mapping[str, Relation] = {
     relation.name: relation for relation in (*DOCUMENT_RELATIONS, *CLAIM_RELATIONS)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from openknowledge.engine import limits as bounds
+from openknowledge.engine.analysis.audit_facts import AUDIT_RELATIONS
 from openknowledge.engine.analysis.builtin_rules import program_texts
 from openknowledge.engine.bundle.instants import format_instant
 from openknowledge.engine.claims.relations import SUPPORT_RELATIONS
@@ -32,6 +33,9 @@ from openknowledge.schemas.common import Policy
 from openknowledge.schemas.common import Provenance as ProvenanceJson
 from openknowledge.schemas.datalog import DatalogResult, DatalogRow
 
+BASE_RELATIONS = {
+    relation.name: relation for relation in (*RELATIONS.values(), *SUPPORT_RELATIONS, *AUDIT_RELATIONS)
+}
 ENGINE = "openknowledge-datalog"
 GATE = Gate(bounds.CONCURRENT_EVALUATIONS)
 """Bounds the evaluations that run at once in this process."""
@@ -39,8 +43,7 @@ GATE = Gate(bounds.CONCURRENT_EVALUATIONS)
 
 def fact_base(facts: Facts) -> FactBase:
     """Return the base relations of ``facts`` for the evaluator; each is loaded when a program reaches it."""
-    known = {**RELATIONS, **{relation.name: relation for relation in SUPPORT_RELATIONS}}
-    arities = {name: relation.arity for name, relation in known.items()}
+    arities = {name: relation.arity for name, relation in BASE_RELATIONS.items()}
     return FactBase(load=facts.rows, arities=arities)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from openknowledge.engine.analysis.builtin_rules import builtin_rule_files
+from openknowledge.engine.analysis.builtin_rules import RuleFile, builtin_rule_files
+from openknowledge.engine.analysis.vocabulary import vocabulary_markdown
 from openknowledge.engine.facts.compile import BUILDERS
 from openknowledge.engine.facts.relations import (
     DERIVED_RELATIONS,
@@ -14,7 +15,6 @@ from openknowledge.engine.facts.relations import (
     Relation,
 )
 from openknowledge.engine.facts.terms import NAMESPACES
-from openknowledge.engine.facts.vocabulary import vocabulary_markdown
 
 ROOT = Path(__file__).resolve().parents[3]
 ALL = [*RELATIONS.values(), *DERIVED_RELATIONS]
@@ -45,21 +45,26 @@ def test_every_pattern_names_columns_and_known_prefixes(relation: Relation) -> N
             assert pattern.object.removeprefix("=") in columns
 
 
-def test_every_conclusion_of_the_built_in_rules_is_declared_with_its_arity() -> None:
-    declared = {relation.name: relation.arity for relation in ALL}
-    for file in builtin_rule_files():
-        for rule in file.rules:
-            assert declared.get(rule.head.predicate) == len(rule.head.arguments), (file.name, str(rule.head))
-
-
-def test_every_declared_conclusion_is_derived_by_a_built_in_rule() -> None:
-    heads = {head for file in builtin_rule_files() for head in file.heads}
-    assert {relation.name for relation in DERIVED_RELATIONS} <= heads
+def test_every_declared_conclusion_is_derived_by_a_built_in_rule_with_its_arity() -> None:
+    derived = {
+        rule.head.predicate: len(rule.head.arguments) for file in builtin_rule_files() for rule in file.rules
+    }
+    for relation in DERIVED_RELATIONS:
+        assert derived.get(relation.name) == relation.arity, relation.name
 
 
 @pytest.mark.parametrize("file", builtin_rule_files(), ids=lambda file: file.name)
-def test_a_rule_file_says_in_its_header_what_it_derives_and_from_what(file: object) -> None:
-    text: str = file.text  # type: ignore[attr-defined]
-    header = text.partition("\n\n")[0]
+def test_the_header_of_a_rule_file_names_exactly_what_it_derives(file: RuleFile) -> None:
+    written = {}
+    for signature, about in file.conclusions:
+        name, _, arguments = signature.partition("(")
+        written[name] = arguments.count(",") + 1
+        assert about, signature
+    assert written == {rule.head.predicate: len(rule.head.arguments) for rule in file.rules}
+
+
+@pytest.mark.parametrize("file", builtin_rule_files(), ids=lambda file: file.name)
+def test_a_rule_file_says_in_its_header_what_it_derives_and_from_what(file: RuleFile) -> None:
+    header = file.text.partition("\n\n")[0]
     assert "# Derives" in header
     assert "# From " in header

@@ -1,6 +1,6 @@
 """Writes ``docs/vocabulary.md`` from the relation table.
 
-Run ``python -m openknowledge.engine.facts.vocabulary > docs/vocabulary.md`` after changing the table.
+Run ``python -m openknowledge.engine.analysis.vocabulary > docs/vocabulary.md`` after changing the table.
 """
 
 from __future__ import annotations
@@ -8,6 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from openknowledge.engine.analysis.audit_facts import AUDIT_RELATIONS
+from openknowledge.engine.analysis.builtin_rules import builtin_rule_files
+from openknowledge.engine.claims.relations import SUPPORT_RELATIONS
 from openknowledge.engine.facts.relations import (
     CLAIM_RELATIONS,
     DERIVED_RELATIONS,
@@ -40,10 +43,16 @@ def vocabulary_markdown() -> str:
         ),
         _table("Typed claims", "What claims in the frontmatter say, in the same graph.", CLAIM_RELATIONS),
         _table(
+            "What rules cannot see",
+            "The clock, files and normal forms, looked up before any rule runs. Not in the RDF graph.",
+            (*SUPPORT_RELATIONS, *AUDIT_RELATIONS),
+        ),
+        _table(
             "Conclusions of the built-in rules",
-            "What `rules/*.dl` derive, in the graph `urn:openknowledge:derived:<revision>`.",
+            "What `rules/*.dl` derive and the graph `urn:openknowledge:derived:<revision>` holds.",
             DERIVED_RELATIONS,
         ),
+        _rule_files(),
         _prefixes(),
     ]
     return "\n".join(parts)
@@ -55,6 +64,22 @@ def _table(title: str, about: str, relations: Iterable[Relation]) -> str:
         triples = "<br>".join(f"`{_pattern(pattern)}`" for pattern in relation.rdf) or "-"
         lines.append(f"| `{relation.signature}` | {relation.about} | {triples} |")
     return "\n".join([*lines, ""])
+
+
+def _rule_files() -> str:
+    lines = ["## Everything that the built-in rules derive", ""]
+    for file in builtin_rule_files():
+        lines += [
+            f"### rules/{file.name}.dl",
+            "",
+            file.summary,
+            "",
+            "| Conclusion | Says that |",
+            "|---|---|",
+        ]
+        lines += [f"| `{signature}` | {about} |" for signature, about in file.conclusions]
+        lines.append("")
+    return "\n".join(lines)
 
 
 def _pattern(pattern: Pattern) -> str:
