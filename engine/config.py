@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,12 @@ from openknowledge.engine.bundle.walk import read_file
 from openknowledge.engine.errors import UsageError
 
 CONFIG_NAME = ".openknowledge.toml"
+_SHOWN = 200  # characters of a message from the TOML reader
+# the time and memory of the TOML reader grow with the square of a key's parts
+_LONG_KEY = re.compile(
+    r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){%d}"""  # noqa: UP031
+    % limits.CONFIG_KEY_PARTS
+)
 
 
 @dataclass(frozen=True)
@@ -30,13 +37,13 @@ class Config:
 def read_config(root: Path) -> Config:
     """Return the settings of the bundle at ``root``. What is wrong in the file is an issue of the result."""
     path = root / CONFIG_NAME
-    if not path.is_file() or path.is_symlink():
-        return Config()
     try:
-        if path.stat().st_size > limits.CONFIG_BYTES:
-            return _broken(f"settings are larger than {limits.CONFIG_BYTES} bytes")
-        data, _ = read_file(str(path))
-        text = data.decode("utf-8")
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return Config()  # what it is instead is an issue of the walk
+        data, _ = read_file(str(path), limits.CONFIG_BYTES)
+        text = data.decode("utf-8-sig")
+    except FileNotFoundError:
+        return Config()
     except OSError as error:
         return _broken(f"cannot read settings: {error.strerror}")
     except UnicodeDecodeError as error:
@@ -48,47 +55,66 @@ def parse_config(text: str) -> Config:
     """Return the settings in the TOML ``text``."""
     import tomllib
 
+    if found := _LONG_KEY.search(text):
+        message = f"settings have a key of more than {limits.CONFIG_KEY_PARTS} parts"
+        return _broken(message, text.count("\n", 0, found.start()) + 1)
     try:
         content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except RecursionError:
+        return _broken("settings are not valid TOML: nested too deeply")
+    except ValueError as error:  # TOMLDecodeError, or a number that Python does not convert
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         line, column = (int(found[1]), int(found[2])) if found else (1, 1)
-        return _broken(f"settings are not valid TOML: {error}", line, column)
+        return _broken(f"settings are not valid TOML: {str(error)[:_SHOWN]}", line, column)
     issues: list[Issue] = []
-    overrides = _overrides(text, content, issues)
-    return Config(CONFIG_NAME, overrides, _policy_rules(text, content, issues), tuple(issues))
+    lines = _lines_of_keys(text)
+    overrides = _overrides(lines, content, issues)
+    return Config(CONFIG_NAME, overrides, _policy_rules(lines, content, issues), tuple(issues))
 
 
-def _overrides(text: str, content: dict[str, Any], issues: list[Issue]) -> dict[str, Override]:
+def _overrides(lines: Mapping[str, int], content: dict[str, Any], issues: list[Issue]) -> dict[str, Override]:
     validation = content.get("validation", {})
     rules = validation.get("rules", {}) if isinstance(validation, dict) else None
     if not isinstance(rules, dict):
-        issues.append(_issue(text, "validation", "[validation.rules] must be a table of rule = severity"))
+        issues.append(_issue(lines, "validation", "[validation.rules] must be a table of rule = severity"))
         return {}
     overrides: dict[str, Override] = {}
     for rule, severity in rules.items():
         try:
             name, level = parse_override(rule, severity if isinstance(severity, str) else repr(severity))
         except UsageError as error:
-            issues.append(_issue(text, rule, error.message))
+            issues.append(_issue(lines, rule, error.message))
         else:
             overrides[name] = level
     return overrides
 
 
-def _policy_rules(text: str, content: dict[str, Any], issues: list[Issue]) -> tuple[str, ...]:
+def _policy_rules(lines: Mapping[str, int], content: dict[str, Any], issues: list[Issue]) -> tuple[str, ...]:
     policy = content.get("policy", {})
     rules = policy.get("rules", []) if isinstance(policy, dict) else None
     if not isinstance(rules, list) or not all(isinstance(item, str) and item for item in rules):
-        issues.append(_issue(text, "policy", "[policy] rules must be a list of paths or glob patterns"))
+        issues.append(_issue(lines, "policy", "[policy] rules must be a list of paths or glob patterns"))
         return ()
     return tuple(rules)
 
 
-def _issue(text: str, key: str, message: str) -> Issue:
-    found = re.search(rf"^[ \t]*\[?[\"']?(?:[\w.-]*\.)?{re.escape(key)}\b", text, re.MULTILINE)
-    line = text.count("\n", 0, found.start()) + 1 if found else 1
-    return Issue(CONFIG_NAME, "rule-catalog", RULE_BY_ID["rule-catalog"].severity, message, line)
+_KEY = re.compile(
+    r"""[ \t]*+\[{0,2}+[ \t]*+((?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')(?:[ \t]*+\.[ \t]*+[\w-]++)*+)"""
+)
+
+
+def _lines_of_keys(text: str) -> dict[str, int]:
+    """Return the first line on which each last part of a key or table name stands."""
+    lines: dict[str, int] = {}
+    for number, row in enumerate(text.split("\n"), start=1):
+        if found := _KEY.match(row):
+            lines.setdefault(found[1].rpartition(".")[2].strip(" \t\"'"), number)
+    return lines
+
+
+def _issue(lines: Mapping[str, int], key: str, message: str) -> Issue:
+    severity = RULE_BY_ID["rule-catalog"].severity
+    return Issue(CONFIG_NAME, "rule-catalog", severity, message, lines.get(key, 1))
 
 
 def _broken(message: str, line: int = 1, column: int = 1) -> Config:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
@@ -28,6 +29,7 @@ class Document:
     outline: Outline
     _sections: list[Section] | None = None
     _metadata: Metadata | None = None
+    _by_anchor: dict[str, Section] | None = None
 
     @property
     def reserved(self) -> bool:
@@ -90,16 +92,26 @@ class Document:
 
     def section_at(self, line: int) -> Section | None:
         """Return the section that holds ``line``, else the first section, if there is one."""
-        for section in self.sections:
-            if section.line_start <= line <= section.line_end:
-                return section
-        return self.sections[0] if self.sections else None
+        sections = self.sections
+        at = bisect_right(sections, line, key=_first_line) - 1
+        if at >= 0 and line <= sections[at].line_end:
+            return sections[at]
+        return sections[0] if sections else None
 
     def section_with_anchor(self, anchor: str) -> Section | None:
         """Return the section that holds ``anchor``; the first section for an empty one."""
         if not anchor:
             return self.sections[0] if self.sections else None
-        return next((section for section in self.sections if anchor in section.anchors), None)
+        if self._by_anchor is None:
+            self._by_anchor = {}
+            for section in self.sections:
+                for name in section.anchors:
+                    self._by_anchor.setdefault(name, section)
+        return self._by_anchor.get(anchor)
+
+
+def _first_line(section: Section) -> int:
+    return section.line_start
 
 
 def document_id(path: str) -> str:

@@ -7,7 +7,9 @@ stand agent annotations, the legacy agent footer, HTML comments and explicit-anc
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -15,16 +17,19 @@ from typing import Any, NamedTuple
 from openknowledge.engine.bundle.issues import Problem
 from openknowledge.engine.bundle.slugs import SlugCounter
 
-_ANNOTATION_START = re.compile(r"<!--\s*okf-annotation:\s*(.*?)\s*-->\s*\Z")
+_ANNOTATION_NAME = "okf-annotation:"
 _ANNOTATION_END = "<!-- /okf-annotation -->"
+_ANNOTATION_END_LINE = re.compile(rb"^<!-- /okf-annotation -->\r*$", re.MULTILINE)
 _FOOTER = "<!-- okf-footer: agent-maintenance -->"
 _KNOWN_ANNOTATIONS = frozenset({"agent-context"})
-_EXPLICIT_ANCHOR = re.compile(
-    r"""<a\s(?:[^<>]*\s)?id\s*=\s*(?:"([^"<>]+)"|'([^'<>]+)')[^<>]*>\s*</a>\Z""", re.IGNORECASE
-)
+# possessive throughout: a line is looked at once, however its attributes are written
+_ATTRIBUTE = r"""\s++([^\s"'<>/=]++)(?:\s*+=\s*+(?:"([^"<>]*+)"|'([^'<>]*+)'|[^\s"'=<>`]++))?+"""
+_EXPLICIT_ANCHOR = re.compile(rf"<a((?:{_ATTRIBUTE})++)\s*+>\s*+</a>\Z", re.IGNORECASE)
+_ATTRIBUTES = re.compile(_ATTRIBUTE)
 _ANY_ID = re.compile(r"""<[a-z][^<>]*?\s(?:id|name)\s*=\s*(?:"([^"<>]+)"|'([^'<>]+)')""", re.IGNORECASE)
-_LONGEST_HTML_ROW = 4_096  # ids further right in one line are not looked for: the pattern is not linear
-_FOOTNOTE_LABEL = re.compile(rb"\[\^([^\]\s]+)\]")
+_LONGEST_HTML_ROW = 4_096  # ids further right in one line are not looked for
+_RESTARTS = 16
+_FOOTNOTE_LABEL = re.compile(rb"\[\^([^\[\]\s]+)\]")
 
 
 class Heading(NamedTuple):
@@ -81,17 +86,34 @@ _CONTAINERS = frozenset({"BlockQuote", "List", "FootnoteDefinition", "Table"})
 class _Scan:
     """The text of one pass, with lines and columns for its byte offsets."""
 
-    __slots__ = ("body", "code_spans", "first_line", "outline", "quotes", "raw", "skip_until", "starts")
+    __slots__ = (
+        "_ends",
+        "_seen",
+        "ascii",
+        "body",
+        "code_spans",
+        "first_line",
+        "outline",
+        "quotes",
+        "raw",
+        "skip_from",
+        "skip_until",
+        "starts",
+    )
 
     def __init__(self, body: str, first_line: int) -> None:
         self.raw = body.encode("utf-8")
+        self.ascii = len(self.raw) == len(body)
         self.body = body
         self.first_line = first_line
         self.outline = Outline()
+        self.skip_from = 0
         self.skip_until = 0
         self.quotes: list[tuple[int, int]] = []
         self.code_spans: list[tuple[int, int]] = []
-        self.starts = [0, *accumulate([len(row) + 1 for row in self.raw.split(b"\n")])]
+        self.starts = _line_starts(self.raw)
+        self._ends: list[int] | None = None
+        self._seen = (0, 0)
 
     def line_at(self, offset: int) -> int:
         """Return the file's line of a byte offset."""
@@ -100,7 +122,14 @@ class _Scan:
     def column_at(self, offset: int) -> int:
         """Return the column of a byte offset, in code points from 1."""
         start = self.starts[bisect_right(self.starts, offset) - 1]
-        return len(self.raw[start:offset].decode("utf-8")) + 1
+        if self.ascii:
+            return offset - start + 1
+        before, points = self._seen
+        if not start <= before <= offset:
+            before, points = start, 0
+        points += len(self.raw[before:offset].decode("utf-8"))
+        self._seen = (offset, points)  # the next place of a long line is counted from here
+        return points + 1
 
     def last_line_of(self, start: int, end: int) -> int:
         """Return the last line of the range, not counting the line break that ends it."""
@@ -108,18 +137,68 @@ class _Scan:
             end -= 1
         return self.line_at(end)
 
+    def annotation_end(self, offset: int) -> int:
+        """Return where the first annotation end marker after ``offset`` ends; -1 when there is none."""
+        if self._ends is None:
+            self._ends = [found.end() for found in _ANNOTATION_END_LINE.finditer(self.raw)]
+        at = bisect_right(self._ends, offset)
+        return self._ends[at] if at < len(self._ends) else -1
+
+
+_BLOCK = 1 << 20
+
+
+def _line_starts(raw: bytes) -> Sequence[int]:
+    """Return the offset of each line, and one past the end."""
+    if len(raw) <= _BLOCK:
+        return [0, *accumulate([len(row) + 1 for row in raw.split(b"\n")])]
+    starts = array("Q", [0])  # a large page may be nothing but short lines
+    for offset in range(0, len(raw), _BLOCK):
+        rows = raw[offset : offset + _BLOCK].split(b"\n")
+        ends = accumulate([len(row) + 1 for row in rows[:-1]], initial=offset)
+        next(ends)
+        starts.extend(ends)
+    starts.append(len(raw) + 1)
+    return starts
+
+
+class _Straddled(Exception):
+    """A block began inside an annotation and goes on behind it: the annotation must be taken out first."""
+
 
 def outline(body: str, first_line: int = 1) -> Outline:
     """Return the outline of ``body``, whose first line is ``first_line`` of the file."""
     if not body or body.isspace():
         return Outline()
     scan = _Scan(body, first_line)
-    _read_blocks(scan)
+    removed = Outline()
+    for _ in range(_RESTARTS):
+        try:
+            _read_blocks(scan)
+            break
+        except _Straddled:
+            scan = _without_annotation(scan, removed)
+    else:
+        _read_blocks(scan, tolerant=True)
+    if removed.hidden_lines:
+        scan.outline.hidden_lines.extend(removed.hidden_lines)
+        scan.outline.problems.extend(removed.problems)
     _finish(scan)
     return scan.outline
 
 
-def _read_blocks(scan: _Scan) -> None:  # noqa: C901 - one loop over a tagged union, the hot path of every command
+def _without_annotation(scan: _Scan, removed: Outline) -> _Scan:
+    """Return a new pass over the text with the last annotation blanked; note it in ``removed``."""
+    first, last = scan.line_at(scan.skip_from), scan.line_at(scan.skip_until)
+    removed.hidden_lines.append((first, last))
+    inside = [problem for problem in scan.outline.problems if first <= problem.line <= last]
+    removed.problems.extend(inside)
+    blank = re.sub(rb"[^\n]", b" ", scan.raw[scan.skip_from : scan.skip_until])
+    raw = scan.raw[: scan.skip_from] + blank + scan.raw[scan.skip_until :]
+    return _Scan(raw.decode("utf-8"), scan.first_line)
+
+
+def _read_blocks(scan: _Scan, *, tolerant: bool = False) -> None:  # noqa: C901 - one loop over a tagged union
     from pyromark import events_with_range
 
     found = scan.outline
@@ -137,7 +216,7 @@ def _read_blocks(scan: _Scan) -> None:  # noqa: C901 - one loop over a tagged un
     event: Any
     for event, place in events_with_range(scan.body, options=_parser_options()):
         if type(event) is str:
-            if heading_level and event == "SoftBreak":
+            if heading_level and event.endswith("Break"):
                 heading_text.append(" ")
             continue
         for kind in event:  # exactly one
@@ -146,6 +225,8 @@ def _read_blocks(scan: _Scan) -> None:  # noqa: C901 - one loop over a tagged un
                     heading_text.append(event[kind])
             elif kind == "Start":
                 value = event[kind]
+                if place["start"] < scan.skip_until < place["end"] - 1 and depth == 0 and not tolerant:
+                    raise _Straddled
                 if type(value) is str:
                     if value == "Paragraph":
                         if depth == 0:
@@ -228,8 +309,8 @@ def _html_block(scan: _Scan, start: int, end: int, depth: int) -> None:
         if opening == _FOOTER:
             scan.skip_until = len(scan.raw) + 1
             last = scan.first_line + scan.raw.count(b"\n")
-        elif annotation := _ANNOTATION_START.match(opening):
-            last = _annotation(scan, annotation.group(1), start, line, last)
+        elif (name := _annotation_name(opening)) is not None:
+            last = _annotation(scan, name, start, line, last)
         elif opening == _ANNOTATION_END:
             problems.append(
                 Problem("markdown-syntax", "annotation end marker without a start", line, 1, "warning")
@@ -237,37 +318,33 @@ def _html_block(scan: _Scan, start: int, end: int, depth: int) -> None:
     scan.outline.hidden_lines.append((line, last))
 
 
+def _annotation_name(row: str) -> str | None:
+    """Return the capability that an annotation start marker names; ``None`` for any other line."""
+    if not (row.startswith("<!--") and row.endswith("-->")):
+        return None
+    inner = row[4:-3].strip()
+    return inner[len(_ANNOTATION_NAME) :].strip() if inner.startswith(_ANNOTATION_NAME) else None
+
+
 def _annotation(scan: _Scan, name: str, start: int, line: int, last: int) -> int:
     """Handle an annotation start marker; return the last hidden line."""
     problems = scan.outline.problems
     if name not in _KNOWN_ANNOTATIONS:
+        shown = name if len(name) <= 80 else name[:77] + "..."
         problems.append(
-            Problem("markdown-syntax", f'unknown OKF annotation capability "{name}"', line, 1, "warning")
+            Problem("markdown-syntax", f'unknown OKF annotation capability "{shown}"', line, 1, "warning")
         )
         return last
-    offset = scan.raw.find(b"\n", start)
-    number = line
-    while 0 <= offset < len(scan.raw):
-        following = scan.raw.find(b"\n", offset + 1)
-        row = scan.raw[offset + 1 : following if following >= 0 else len(scan.raw)]
-        number += 1
-        text = row.decode("utf-8").rstrip("\r")
-        if text == _ANNOTATION_END:
-            scan.skip_until = offset + 1 + len(row)
-            return number
-        if _ANNOTATION_START.match(text.strip()):
+    end = scan.annotation_end(start)
+    if end < 0:
+        message = f"annotation is not closed: add a line {_ANNOTATION_END}; read as an HTML comment"
+        problems.append(Problem("markdown-syntax", message, line, 1, "warning"))
+        return last
+    scan.skip_from, scan.skip_until = start, end
+    for number, row in enumerate(scan.raw[start:end].split(b"\n")[1:], start=line + 1):
+        if b"okf-annotation:" in row and _annotation_name(row.decode("utf-8").strip()) is not None:
             problems.append(Problem("markdown-syntax", "annotations cannot be nested", number, 1, "warning"))
-        offset = following
-    problems.append(
-        Problem(
-            "markdown-syntax",
-            f"annotation is not closed: add a line {_ANNOTATION_END}; read as an HTML comment",
-            line,
-            1,
-            "warning",
-        )
-    )
-    return last
+    return scan.line_at(end)
 
 
 def _finish(scan: _Scan) -> None:
@@ -300,19 +377,32 @@ def _collect_ids(scan: _Scan) -> None:
             continue
         if named := [first or second for first, second in _ANY_ID.findall(row[:_LONGEST_HTML_ROW])]:
             ids.update(named)
-            if (anchor := _EXPLICIT_ANCHOR.match(row.strip())) and number not in quoted:
-                found.explicit_ids.append((anchor.group(1) or anchor.group(2), number))
+            if (name := _explicit_id(row.strip())) and number not in quoted:
+                found.explicit_ids.append((name, number))
                 found.hidden_lines.append((number, number))
     found.html_ids = frozenset(ids)
     found.hidden_lines.sort()
+
+
+def _explicit_id(row: str) -> str:
+    """Return the id of a line that is one empty ``<a id="...">`` element, else nothing."""
+    if anchor := _EXPLICIT_ANCHOR.match(row):
+        for attribute in _ATTRIBUTES.finditer(anchor.group(1)):
+            if attribute.group(1).lower() == "id":
+                return attribute.group(2) or attribute.group(3) or ""
+    return ""
 
 
 def _collect_footnotes(scan: _Scan) -> None:
     """Record every footnote label outside of code: ``[^id]`` joins to a source by its label alone."""
     found = scan.outline
     unseen = _lines_in(found.hidden_lines) | _lines_in(found.code_lines)
+    spans = iter([*scan.code_spans, (len(scan.raw), len(scan.raw) + 1)])
+    code_start, code_end = next(spans)
     for label in _FOOTNOTE_LABEL.finditer(scan.raw):
         start = label.start()
+        while code_end <= start:
+            code_start, code_end = next(spans)
         line = scan.line_at(start)
-        if line not in unseen and not any(first <= start < last for first, last in scan.code_spans):
+        if line not in unseen and start < code_start:
             found.footnotes.append((label.group(1).decode("utf-8"), line, scan.column_at(start)))

@@ -81,6 +81,10 @@ def cut_sections(path: str, document_id: str, body: str, first_line: int, outlin
     waiting: list[tuple[int, list[str]]] = []  # anchors of heading-only parents, until a deeper section comes
     inner = iter([heading for heading in outline.headings if heading.level > BOUNDARY_LEVEL])
     below = next(inner, None)
+    while below is not None and below.line <= lead_end:
+        if sections:
+            sections[0].anchors.append(below.slug)
+        below = next(inner, None)
     for index, heading in enumerate(boundaries):
         end = boundaries[index + 1].line - 1 if index + 1 < len(boundaries) else last_line
         while ancestors and ancestors[-1].level >= heading.level:
@@ -124,13 +128,18 @@ def _attach_explicit_ids(outline: Outline, boundaries: list[Heading], sections: 
     """Give each explicit id to the section that it announces, or to the one that it stands in."""
     heading_lines = [heading.line for heading in boundaries]
     starts = [section.line_start for section in sections]
+    known = [set(section.anchors) for section in sections]
     for name, line in outline.explicit_ids:
-        owner: Section | None = None
+        owner = len(sections)
         after = bisect_right(heading_lines, line)
         if after < len(heading_lines) and heading_lines[after] - line <= 2:
-            emitted = bisect_left(starts, heading_lines[after])
-            owner = sections[emitted] if emitted < len(sections) else None
-        if owner is None and (at := bisect_right(starts, line)) and line <= sections[at - 1].line_end:
-            owner = sections[at - 1]
-        if owner is not None and name not in owner.anchors:
-            owner.anchors.append(name)
+            owner = bisect_left(starts, heading_lines[after])
+        if (
+            owner == len(sections)
+            and (at := bisect_right(starts, line))
+            and line <= sections[at - 1].line_end
+        ):
+            owner = at - 1
+        if owner < len(sections) and name not in known[owner]:
+            known[owner].add(name)
+            sections[owner].anchors.append(name)

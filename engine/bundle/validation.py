@@ -112,6 +112,7 @@ def apply_overrides(issues: Iterable[Issue], overrides: Mapping[str, Override]) 
 def validate_okf(bundle: Bundle) -> list[Issue]:
     """Return every issue of the OKF rules in ``bundle``, unsorted. Claims are checked elsewhere."""
     issues = list(bundle.issues)
+    anchors: dict[str, frozenset[str]] = {}
     for document in bundle.documents:
         path = document.path
         if document.frontmatter.problems or document.outline.problems:
@@ -127,7 +128,7 @@ def validate_okf(bundle: Bundle) -> list[Issue]:
             if bundle.spec == "0.2":
                 issues.extend(_check_metadata(document))
         if document.outline.links:
-            issues.extend(_check_links(bundle, document))
+            issues.extend(_check_links(bundle, document, anchors))
     return issues
 
 
@@ -196,7 +197,7 @@ def _check_index(document: Document) -> Iterator[Issue]:
             where = "the root index" if is_root else "a nested index"
             names = ", ".join(sorted(_ROOT_INDEX_KEYS if is_root else _INDEX_KEYS))
             yield _issue(
-                document, "index-frontmatter", f"{where} may not carry {key!r}; allowed: {names}", key
+                document, "index-frontmatter", f"{where} may not carry {_shown(key)}; allowed: {names}", key
             )
     if not front.data and not front.broken and front.closed:
         yield _issue(
@@ -205,11 +206,13 @@ def _check_index(document: Document) -> Iterator[Issue]:
     if is_root and "okf_version" in front.data:
         version = front.data["okf_version"]
         if not isinstance(version, str):
-            message = f'okf_version must be a string: write okf_version: "{version}"'
+            message = f"okf_version must be a string, not {_kind(version)}"
+            if isinstance(version, int | float) and not isinstance(version, bool):
+                message = f'okf_version must be a string: write okf_version: "{_shown(version)}"'
             yield _issue(document, "okf-version", message, "okf_version")
         elif version not in SPEC_VERSIONS:
             known = ", ".join(SPEC_VERSIONS)
-            message = f"okf_version {version!r} is unknown (known: {known}); read as {LATEST}"
+            message = f"okf_version {_shown(version)} is unknown (known: {known}); read as {LATEST}"
             yield _issue(document, "okf-version", message, "okf_version")
 
 
@@ -226,7 +229,7 @@ def _check_log(document: Document) -> Iterator[Issue]:
             continue
         day = parse_date(heading.text)
         if day is None:
-            message = f"log heading {heading.text!r} is not a date YYYY-MM-DD"
+            message = f"log heading {_shown(heading.text)} is not a date YYYY-MM-DD"
             yield Issue(document.path, "log-date", "error", message, heading.line)
         elif previous is not None and day > previous:
             message = f"log heading {heading.text} comes after an older one; newest first"
@@ -293,7 +296,7 @@ def _check_event(document: Document, value: Any, *path: str | int) -> Iterator[I
     if not text_of(by):
         yield _issue(document, _RULE_02, f"{name} needs by, the actor", *path)
     elif not ACTOR.match(text_of(by)):
-        message = f"actor {by!r} is not <producer>/<version>, human:<id> or process:<id>"
+        message = f"actor {_shown(by)} is not <producer>/<version>, human:<id> or process:<id>"
         yield _issue(document, _RULE_02, message, *path, "by")
     if "at" in value:
         yield from _check_instant(document, value["at"], *path, "at")
@@ -333,7 +336,9 @@ def _check_sources(document: Document, value: Any) -> Iterator[Issue]:
             if not name:
                 yield _issue(document, _RULE_02, "a source id must be a non-empty string", *at, "id")
             elif name in known:
-                yield _issue(document, _RULE_02, f"source id {name!r} is used more than once", *at, "id")
+                yield _issue(
+                    document, _RULE_02, f"source id {_shown(name)} is used more than once", *at, "id"
+                )
             known.add(name)
         if "last_modified" in item:
             yield from _check_instant(document, item["last_modified"], *at, "last_modified")
@@ -348,7 +353,7 @@ def _check_sources(document: Document, value: Any) -> Iterator[Issue]:
     for label, line, column in document.outline.footnotes:
         if label not in known:
             known.add(label)  # once per label: a reference and its definition are one fault
-            message = f"footnote [^{label}] matches no id in sources"
+            message = f"footnote [^{label[:_SHOWN]}] matches no id in sources"
             yield Issue(document.path, _RULE_02, "warning", message, line, column)
 
 
@@ -380,39 +385,47 @@ def _check_computation(document: Document, fields: dict[str, Any]) -> Iterator[I
             yield _issue(document, _RULE_02, f"{name} must be a mapping with resource", name)
 
 
-def _check_links(bundle: Bundle, document: Document) -> Iterator[Issue]:
+def _check_links(bundle: Bundle, document: Document, anchors: dict[str, frozenset[str]]) -> Iterator[Issue]:
     for link, target in bundle.local_links(document):
         if target.exists and not target.anchor:
             continue
         line, column = link.at
         if target.outside:
-            message = f"link {link.href!r} leaves the bundle"
+            message = f"link {_shown(link.href)} leaves the bundle"
         elif not target.exists:
-            message = f"link target {target.path!r} does not exist"
+            message = f"link target {_shown(target.path)} does not exist"
         else:
             page = bundle.by_path.get(target.path)
-            if page is None or _has_anchor(page, target.anchor):
+            if page is None:
                 continue
-            message = f"link target {target.path!r} has no anchor {target.anchor!r}"
+            if target.path not in anchors:
+                anchors[target.path] = _anchor_names(page)
+            if _is_anchor(target.anchor, anchors[target.path]):
+                continue
+            message = f"link target {_shown(target.path)} has no anchor {_shown(target.anchor)}"
         yield Issue(document.path, "link-target", "warning", message, line, column)
 
 
 _WEB_SLUG_DROPPED = re.compile(r"[^\w\- ]")
 
 
-def _has_anchor(page: Document, anchor: str) -> bool:
-    """Whether ``anchor`` names something on ``page``: a heading in any common slug style, or an HTML id."""
-    if anchor.casefold() == "top" or anchor in page.outline.html_ids:
-        return True
-    wanted = anchor.lower()
+_WEB_NUMBER = re.compile(r"-[0-9]+\Z")
+
+
+def _anchor_names(page: Document) -> frozenset[str]:
+    """Return what a fragment can name on ``page``: headings in any common slug style, and HTML ids."""
+    names = {"top", *page.outline.html_ids}
     for heading in page.outline.headings:
-        if wanted == heading.slug:
-            return True
+        names.add(heading.slug)
         # forges keep letters that are folded here, and turn each space into a hyphen
-        forge = _WEB_SLUG_DROPPED.sub("", heading.text.lower()).replace(" ", "-")
-        if wanted == forge or (wanted.startswith(forge + "-") and wanted[len(forge) + 1 :].isdigit()):
-            return True
-    return any(slug(anchor) == heading.slug for heading in page.outline.headings)
+        names.add(_WEB_SLUG_DROPPED.sub("", heading.text.lower()).replace(" ", "-"))
+    return frozenset(names)
+
+
+def _is_anchor(anchor: str, names: frozenset[str]) -> bool:
+    wanted = anchor.lower()
+    unnumbered = _WEB_NUMBER.sub("", wanted)  # forges count repeated headings from 1
+    return not names.isdisjoint({anchor, wanted, unnumbered, slug(anchor)})
 
 
 def _kind(value: Any) -> str:
@@ -420,9 +433,17 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "a number")
 
 
+_SHOWN = 200  # characters of a value that a message quotes
+
+
 def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    """Return ``value`` quoted for a message, cut where it is long."""
+    if isinstance(value, dict | list | bool | None):
+        return _kind(value)
+    text = value if isinstance(value, str) else str(value)
+    if len(text) > _SHOWN:
+        text = text[: _SHOWN - 3] + "..."
+    return repr(text) if isinstance(value, str) else text
 
 
 __all__ = [

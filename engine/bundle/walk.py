@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from openknowledge.engine import limits
 from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.errors import OpenKnowledgeError
 
@@ -52,7 +55,12 @@ def walk(root: Path) -> Inventory:
         try:
             with os.scandir(os.path.join(root, prefix)) as entries:  # noqa: PTH118 - in the hot path
                 for entry in entries:
-                    _visit(entry, prefix + entry.name, found, pending)
+                    try:
+                        _visit(entry, prefix + entry.name, found, pending)
+                    except OSError as error:  # it went away, or its file system does not tell what it is
+                        found.issues.append(
+                            _unreadable(prefix + entry.name, f"cannot read: {error.strerror}")
+                        )
         except OSError as error:
             if not prefix:
                 raise OpenKnowledgeError(f"cannot read bundle {str(root)!r}: {error.strerror}") from None
@@ -110,6 +118,9 @@ class FileState:
         return cls(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
 
 
+_SETTLED_NS = 2_000_000_000
+"""The coarsest step of a file system's clock: what changed within it may change again without a trace."""
+
 _OPEN_FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)
@@ -119,22 +130,35 @@ _OPEN_FLAGS = (
 )
 
 
-def read_file(path: str) -> tuple[bytes, FileState]:
-    """Return the bytes of the regular file at ``path`` and its state.
+def read_file(path: str, limit: int = limits.PAGE_BYTES) -> tuple[bytes, FileState | None]:
+    """Return the bytes of the regular file at ``path``, and its state unless it changed just now.
 
-    Raises ``OSError`` when it cannot be read, is a symbolic link or is not a regular file.
+    Raises ``OSError`` when it cannot be read, is a symbolic link, is not a regular file or is larger than
+    ``limit`` bytes.
     """
     descriptor = os.open(path, _OPEN_FLAGS)
     try:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode):
             raise OSError(0, "not a regular file")
-        data = os.read(descriptor, info.st_size + 1)
-        if len(data) < info.st_size or len(data) == info.st_size + 1:
-            chunks = [data]
-            while chunk := os.read(descriptor, 1 << 20):
-                chunks.append(chunk)
-            data = b"".join(chunks)
+        size = info.st_size
+        data = b"" if size > limit else os.read(descriptor, size + 1)
+        if len(data) != size:  # too large, or it changes while it is read
+            data = _read_rest(descriptor, data, size, limit)
     finally:
         os.close(descriptor)
-    return data, FileState.of(info)
+    settled = time.time_ns() - max(info.st_ctime_ns, info.st_mtime_ns) > _SETTLED_NS
+    return data, FileState.of(info) if settled else None
+
+
+def _read_rest(descriptor: int, data: bytes, size: int, limit: int) -> bytes:
+    chunks = [data]
+    total = len(data)
+    while size <= limit:
+        chunk = os.read(descriptor, 1 << 20)
+        if not chunk:
+            return b"".join(chunks)
+        chunks.append(chunk)
+        total += len(chunk)
+        size = max(size, total)
+    raise OSError(errno.EFBIG, f"larger than {limit} bytes")

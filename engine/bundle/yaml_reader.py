@@ -44,22 +44,25 @@ class YamlResult:
 
 # What the fast reader would read differently or copy without bound goes through the events. First the
 # characters that such text must contain, then, only where one is there, the exact patterns.
-_SUSPECT_CHARACTERS = ("&", "*", "!", "?", "%", "...", "- -", "-  -")
+_SUSPECT_CHARACTERS = ("&", "*", "!", "?", "%", "...", "---", "- -", "-  ", "++", "+-")
 _NEEDS_EVENTS = re.compile(
     r"(?:^|[\s\[{,:?-])[&*!][^\s]"
-    r"|^(?:%|\.\.\.)"
+    r"|^(?:%|\.\.\.|---)"
+    r"|\+[+-]"
     r"|(?:^|[\s\[{,])\?(?:\s|$)"
     r"|^[ ]*-[ ]+-[ ]",
     re.MULTILINE,
 )
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029]")
+# tabs and every white space beyond ASCII: the readers differ in where they allow and what they trim
+_CONTROL = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\ufffe\uffff]"
+)
 _DEEP_INDENT = "\n" + " " * 60
 _FLOW_COLON = re.compile(r":[,\[\]{}]")
 _COLON = re.compile(r"""["']:|:(?=[\s,\[\]{}]|$)""")
-_PLAIN_FLOW_MAPPING = re.compile(
-    r"\{ *[\w.-]+: [^,{}\[\]\"'#\n:]+(?::[^\s,{}\[\]\"'#]+)*"
-    r"(?:, *[\w.-]+: [^,{}\[\]\"'#\n:]+(?::[^\s,{}\[\]\"'#]+)*)* *\}"
-)
+# possessive throughout: each character is looked at once, whatever follows
+_PLAIN_FLOW_ENTRY = r"[\w.-]++: (?:[^,{}\[\]\"'#\n:]|:(?![\s,{}\[\]\"'#]))++"
+_PLAIN_FLOW_MAPPING = re.compile(rf"\{{ *+{_PLAIN_FLOW_ENTRY}(?:, *+{_PLAIN_FLOW_ENTRY})*+\}}")
 _FAST_FLOW_OPENERS = 50
 
 
@@ -72,14 +75,14 @@ def read_yaml(text: str) -> YamlResult:
             value = parse_yaml(text)
         except ValueError:
             return read_events(text)
-        if type(value) in (dict, list) and _count_keys(value) == _count_colons(text):
+        if type(value) is dict and _count_keys(value) == _count_colons(text):
             return YamlResult(value)
     return read_events(text)
 
 
 def _is_harmless(text: str) -> bool:
     """Whether the fast reader reads ``text`` like the other one and within bounds, repeated keys aside."""
-    if _CONTROL.search(text) or _DEEP_INDENT in text or text.startswith(" " * 60):
+    if text[-1:] != "\n" or text[0] in " \n{[#" or _CONTROL.search(text) or _DEEP_INDENT in text:
         return False
     for mark in _SUSPECT_CHARACTERS:
         if mark in text and _NEEDS_EVENTS.search(text):
@@ -112,7 +115,7 @@ def _count_keys(value: Any) -> int:
     for item in items:
         inner = type(item)
         if inner is str:
-            if item.startswith(("0x", "0o")):
+            if item.startswith(("0x", "0o", "\n")):
                 return -1
         elif inner is dict or inner is list:
             below = _count_keys(item)
@@ -138,7 +141,8 @@ _HEX = re.compile(r"0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _INFINITE = re.compile(r"([-+]?)\.(?:inf|Inf|INF)\Z")
 _NOT_A_NUMBER = frozenset({".nan", ".NaN", ".NAN"})
-_INT_DIGITS = 4_300
+_INT_DIGITS = 4_300  # what Python converts
+_BASED_DIGITS = 3_500  # octal and hexadecimal digits that stay within as many decimal ones
 
 _CORE = "tag:yaml.org,2002:"
 
@@ -152,7 +156,7 @@ class _Refused(Exception):
 def resolve_scalar(text: str) -> Any:
     """Return the YAML 1.2 core value of a plain scalar.
 
-    Raises ``ValueError`` for an integer of more than 4,300 digits.
+    Raises ``ValueError`` for an integer that is too long to be written again in decimal.
     """
     if text in _NULLS:
         return None
@@ -162,20 +166,24 @@ def resolve_scalar(text: str) -> Any:
         return False
     if text[0] in "+-.0123456789":
         if _INT.match(text):
-            if len(text) > _INT_DIGITS:
-                raise ValueError("an integer of more than 4300 digits is not accepted; quote it")
-            return int(text)
+            return int(_bounded(text, _INT_DIGITS))
         if _FLOAT.match(text):
             return float(text)
         if _OCTAL.match(text):
-            return int(text[2:], 8)
+            return int(_bounded(text[2:], _BASED_DIGITS), 8)
         if _HEX.match(text):
-            return int(text[2:], 16)
+            return int(_bounded(text[2:], _BASED_DIGITS), 16)
         if infinite := _INFINITE.match(text):
             return float(infinite.group(1) + "inf")
         if text in _NOT_A_NUMBER:
             return float("nan")
     return text
+
+
+def _bounded(digits: str, limit: int) -> str:
+    if len(digits) > limit:
+        raise ValueError(f"an integer of more than {limit} digits is not accepted; quote it")
+    return digits
 
 
 @dataclass(slots=True)
