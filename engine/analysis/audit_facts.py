@@ -1,4 +1,4 @@
-"""What the audit rules cannot see for themselves: owners, normal forms of texts, and files beside the pages."""
+"""What the audit rules cannot see for themselves: owners, normal forms of texts, files beside the pages."""
 
 from __future__ import annotations
 

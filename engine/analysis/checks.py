@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -102,10 +102,7 @@ _DERIVED: tuple[Check, ...] = (
 )
 
 CHECKS: tuple[Check, ...] = (
-    *(
-        Check(rule.id, ISSUE_SEVERITY[rule.severity], "validation", rule.summary)
-        for rule in RULES
-    ),
+    *(Check(rule.id, ISSUE_SEVERITY[rule.severity], "validation", rule.summary) for rule in RULES),
     *_DERIVED,
     Check(POLICY_ERROR, "high", "policy", "the bundle's policies can be read and run"),
 )
@@ -219,12 +216,15 @@ def field_position(document: Document, *at: str | int) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class Run:
-    """What a run of checks found. ``errors`` says that a policy could not be judged."""
+    """What a run of checks found: of the ``known`` checks the ones that ran are ``checks``.
+
+    ``errors`` says that a policy could not be judged.
+    """
 
     conclusions: Conclusions
+    known: list[Check]
     checks: list[Check]
     findings: list[Finding]
-    policies: list[str] = field(default_factory=list)
     errors: bool = False
 
     @property
@@ -442,28 +442,31 @@ _DESCRIPTIONS: dict[str, Describe] = {
 }
 
 
-def run_checks(
-    conclusions: Conclusions, *, only: Iterable[str] = (), skip: Iterable[str] = ()
-) -> Run:
+def known_checks(conclusions: Conclusions) -> list[Check]:
+    """Return the built-in checks and one for each policy of the bundle."""
+    from openknowledge.engine.analysis.policies import policy_files
+
+    files, _ = policy_files(conclusions)
+    return [*CHECKS, *(policy_check(text.source) for text in files)]
+
+
+def run_checks(conclusions: Conclusions, *, only: Iterable[str] = (), skip: Iterable[str] = ()) -> Run:
     """Run every check over one store, or those that ``only`` and ``skip`` leave.
 
-    A policy that cannot be read or run is a finding, and sets ``errors``. Raises ``UsageError`` for an
-    unknown rule.
+    A policy that cannot be read or run is a finding, and sets ``errors``: whatever else was found, the gate
+    has not been judged. Raises ``UsageError`` for an unknown rule.
     """
     from openknowledge.engine.analysis.policies import policy_files, policy_findings
 
-    files, found = policy_files(conclusions)
+    files, problems = policy_files(conclusions)
     known = [*CHECKS, *(policy_check(text.source) for text in files)]
     checks = selected(known, only, skip)
-    names = {check.id for check in checks}
-    findings = list(issue_findings(conclusions, checks))
-    findings += derived_findings(conclusions, checks)
-    errors = bool(found)
-    if files and not found and any(text.source in names for text in files):
-        judged, found = policy_findings(conclusions, files)
+    findings = [*issue_findings(conclusions, checks), *derived_findings(conclusions, checks)]
+    names = {check.id for check in checks if check.group == "policy"}
+    if not names:
+        problems = []
+    elif files and not problems:
+        judged, problems = policy_findings(conclusions, files)
         findings += [finding for finding in judged if finding.rule in names]
-        errors = bool(found)
-    elif not any(check.group == "policy" for check in checks):
-        found, errors = [], False
-    findings += found
-    return Run(conclusions, checks, ordered(findings), [text.source for text in files], errors)
+    findings += problems
+    return Run(conclusions, known, checks, ordered(findings), errors=bool(problems))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Severity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 """How grave a finding is, gravest first."""
-_RANK = {name: len(SEVERITIES) - place for place, name in enumerate(SEVERITIES)}
+_RANK: dict[str, int] = {name: len(SEVERITIES) - place for place, name in enumerate(SEVERITIES)}
 NEVER = "none"
 """The threshold that no finding reaches."""
 

@@ -1,4 +1,4 @@
-"""Glob patterns over bundle-relative paths: ``*`` and ``?`` within a folder, ``**`` over any number of folders."""
+"""Glob patterns over bundle-relative paths: ``*`` and ``?`` in a folder, ``**`` over any number of them."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class _Stated:
 
 
 def policy_files(conclusions: Conclusions) -> tuple[list[RuleText], list[Finding]]:
-    """Return the rule texts that ``[policy] rules`` in the settings names, by path, and what is wrong there."""
+    """Return the rule texts that ``[policy] rules`` of the settings names, by path, and what is wrong."""
     bundle = conclusions.bundle
     problems: list[Finding] = []
     paths: set[str] = set()
@@ -134,7 +134,7 @@ def _read(texts: Sequence[RuleText]) -> tuple[list[_Stated], list[Finding]]:
             problems.append(_error(text.source, error.problem, error.span.line, error.span.column))
     taken = {rule.head.predicate for rule in rules}
     taken |= {atom.predicate for rule in rules for atom in body_atoms(rule)}
-    stated = []
+    stated: list[_Stated] = []
     for rule in rules:
         found = [*rule_problems(rule, CLOSED_WORLD_PROFILE), *safety_problems(rule)]
         for _, problem, span in found:
@@ -200,7 +200,7 @@ def _results(
     for item in stated:
         rule = item.rule
         for row in sorted(model[item.head], key=lambda row: display_atom(item.head, row)):
-            severity, subject, message = row[:ARITY]
+            severity, subject = row[:2]
             where = places.of_subject(subject) if isinstance(subject, str) else None
             if severity not in SEVERITIES:
                 problem = _unknown_severity(severity)
@@ -242,7 +242,8 @@ def _finding(
         rule=item.rule.source,
         severity=_severity(severity),
         subject=str(plain(subject)),
-        message=filled(str(plain(template)), values) if isinstance(item.rule.head.arguments[2], Constant)
+        message=filled(str(plain(template)), values)
+        if isinstance(item.rule.head.arguments[2], Constant)
         else str(plain(template)),
         path=path,
         line=line,

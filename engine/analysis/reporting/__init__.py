@@ -1,0 +1,1 @@
+"""Writers: the outcome of a gate as text for people, for forges and for other programs."""
