@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from openknowledge.engine.datalog import Answer, AnswerRow, FactBase, RuleText
     from openknowledge.engine.datalog import Limits as DatalogLimits
     from openknowledge.engine.datalog.checking import Finding
+    from openknowledge.engine.facts.compile import Fact
     from openknowledge.engine.facts.facts import Facts
     from openknowledge.engine.facts.facts import Source as FactSource
     from openknowledge.engine.facts.rdf import RdfFormat
-    from openknowledge.engine.facts.terms import Triple
-    from openknowledge.engine.query.sparql import Dataset, ParsedQuery, Solutions
+    from openknowledge.engine.facts.terms import Node, Triple
+    from openknowledge.engine.query.sparql import Dataset, ParsedQuery, Solutions, Term
     from openknowledge.engine.search.index import SearchIndex
     from openknowledge.schemas.claims import (
         ClaimValidation,
@@ -167,10 +168,15 @@ class Store:
         Raises ``OpenKnowledgeError`` for a claim that is not valid when the store is strict.
         """
         from openknowledge.engine.claims.claimset import read_claims
+
+        return read_claims(self.bundle, now=self.now, evidence=self.evidence, strict=self.strict)
+
+    @cached_property
+    def evidence(self) -> EvidenceStore:
+        """The files beside the pages, each read once: on disk, or as they were at a git revision."""
         from openknowledge.engine.claims.evidence import EvidenceStore
 
-        evidence = self._evidence or EvidenceStore(self.root)
-        return read_claims(self.bundle, now=self.now, evidence=evidence, strict=self.strict)
+        return self._evidence or EvidenceStore(self.root)
 
     @cached_property
     def fact_set(self) -> FactSet:
@@ -474,18 +480,32 @@ class Store:
 
     def _facts_until(self, horizon: str) -> Facts:
         """The facts with a last day to look ahead to, or ``""``."""
+        from openknowledge.engine.analysis.audit_facts import audit_sources
         from openknowledge.engine.claims.access import is_visible
         from openknowledge.engine.claims.relations import claim_sources
         from openknowledge.engine.facts.compile import source_documents
         from openknowledge.engine.facts.facts import Facts
 
         sources: dict[str, FactSource] = {
-            **claim_sources(self.fact_set, horizon=horizon, cases=self.eval_cases)
+            **audit_sources(self.bundle, self.evidence),
+            **claim_sources(self.fact_set, horizon=horizon, cases=self.eval_cases),
+            "issue": self._issue_facts,
         }
         sources["source_document"] = lambda: source_documents(
             self.bundle, lambda source: is_visible(source, self.access)
         )
         return Facts(self.bundle, self.now, sources)
+
+    def _issue_facts(self) -> Iterator[Fact]:
+        """The issues on pages, as far as they may be seen."""
+        visible = [*self._okf_issues, *self.fact_set.issues()]
+        for issue in apply_overrides(visible, self.config.overrides):
+            document = self.bundle.by_path.get(issue.path)
+            if document is not None:
+                yield (
+                    (issue.path, issue.rule, issue.message),
+                    Provenance(self.bundle, document, line=issue.line),
+                )
 
     @cached_property
     def triples(self) -> list[Triple]:
@@ -588,9 +608,7 @@ class Store:
             root=str(self.root),
             revision=self.revision,
             policy=self.policy,
-            sources_of=lambda terms: self._sources_of_iris(
-                [term.value for term in terms if term.type == "iri"]
-            ),
+            sources_of=self._sources_of_terms,
         )
 
     @cached_property
@@ -607,10 +625,30 @@ class Store:
                 places.setdefault(minted(revision, "section", section.id), place)
         return places
 
-    def _sources_of_iris(self, iris: Iterable[str]) -> list[ProvenanceJson]:
+    @cached_property
+    def _claims_by_term(self) -> dict[Node, list[Provenance]]:
+        """The places of the claims whose id, slot, subject, predicate or object is a term."""
+        from openknowledge.engine.facts.terms import NAMESPACES
+
+        rdf = NAMESPACES["rdf"]
+        parts = {rdf + "subject", rdf + "predicate", rdf + "object", NAMESPACES["okn"] + "slot"}
+        facts = self.fact_set
+        places = {facts.terms.expand(claim.id): facts.place(claim) for claim in facts.claims}
+        found: dict[Node, list[Provenance]] = {("iri", iri, "", ""): [place] for iri, place in places.items()}
+        for subject, predicate, *node in self.triples:
+            if predicate in parts and subject in places:
+                found.setdefault((node[0], node[1], node[2], node[3]), []).append(places[subject])
+        return found
+
+    def _sources_of_terms(self, terms: Iterable[Term]) -> Sequence[ProvenanceJson]:
         from openknowledge.engine.query.datalog import unique_sources
 
-        return unique_sources(self._places_by_iri[iri] for iri in iris if iri in self._places_by_iri)
+        found: list[Provenance] = []
+        for term in terms:
+            if term.type == "iri" and term.value in self._places_by_iri:
+                found.append(self._places_by_iri[term.value])
+            found += self._claims_by_term.get((term.type, term.value, term.datatype, term.language), [])
+        return unique_sources(found)
 
     # Rules
 
