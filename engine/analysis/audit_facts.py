@@ -12,7 +12,7 @@ from functools import partial
 from openknowledge.engine.bundle.bundle import Bundle
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.okf import Source, text_list, text_of
-from openknowledge.engine.claims.evidence import EvidenceStore, is_remote, local_path
+from openknowledge.engine.claims.evidence import EVIDENCE_FOLDER, EvidenceStore, is_remote, local_path
 from openknowledge.engine.facts.compile import Fact
 from openknowledge.engine.facts.provenance import Provenance
 from openknowledge.engine.facts.relations import Column, ColumnKind, Relation
@@ -32,7 +32,11 @@ AUDIT_RELATIONS: tuple[Relation, ...] = (
         "an issue that validation found on a page, with the rule's name",
     ),
     _relation("page_owner", (_PAGE, ("owner", "text")), "an owner named in a page's `owner` or `owners`"),
-    _relation("page_unpublished", (_PAGE,), "a page with `okf_publish: false`"),
+    _relation(
+        "page_unpublished",
+        (_PAGE,),
+        "a page with `okf_publish: false`, or one that is a pinned copy of a source",
+    ),
     _relation(
         "page_title",
         (_PAGE, ("title", "text")),
@@ -104,7 +108,11 @@ def owners_of(document: Document) -> tuple[str, ...]:
 
 def is_audited(document: Document) -> bool:
     """Whether an audit looks at a page: it is no index or log, has a type, and is meant for publication."""
-    return bool(document.type) and document.fields.get("okf_publish") is not False
+    return bool(document.type) and not _is_unpublished(document)
+
+
+def _is_unpublished(document: Document) -> bool:
+    return document.fields.get("okf_publish") is False or document.path.startswith(EVIDENCE_FOLDER)
 
 
 def _owners(bundle: Bundle) -> Iterator[Fact]:
@@ -117,7 +125,7 @@ def _owners(bundle: Bundle) -> Iterator[Fact]:
 
 def _unpublished(bundle: Bundle) -> Iterator[Fact]:
     for document in bundle.documents:
-        if document.fields.get("okf_publish") is False:
+        if _is_unpublished(document):
             yield (document.id,), Provenance(bundle, document, field=("okf_publish",))
 
 

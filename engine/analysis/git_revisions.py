@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Self, cast
 
 from openknowledge.engine import limits
 from openknowledge.engine.bundle.bundle import Bundle, spec_version
+from openknowledge.engine.bundle.digests import record_header
 from openknowledge.engine.bundle.document import Document, parse_document
 from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.reading import utf8_issue
@@ -278,9 +279,13 @@ def merge_base(objects: GitObjects, one: Commit, other: Commit) -> Commit:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files of a bundle at one commit: the blob of each path, and what stands there but is no file."""
+    """The files of a bundle at one commit: the blob of each path, and what stands there but is no file.
+
+    ``links`` are the blobs of symbolic links, which hold their targets.
+    """
 
     blobs: Mapping[str, str]
+    links: Mapping[str, str]
     issues: tuple[Issue, ...]
 
 
@@ -291,6 +296,7 @@ def read_tree(objects: GitObjects, commit: Commit) -> Tree:
     ``OpenKnowledgeError`` when the bundle's directory did not exist then, ``LimitError`` for too many files.
     """
     blobs: dict[str, str] = {}
+    links: dict[str, str] = {}
     issues: list[Issue] = []
     pending = [("", _top(objects, commit))]
     count = 0
@@ -311,11 +317,13 @@ def read_tree(objects: GitObjects, commit: Commit) -> Tree:
                 if problem := _problem(mode, raw, path):
                     shown = os.fsencode(path).decode("utf-8", "backslashreplace")
                     issues.append(Issue(shown, "bundle-read", "error", problem))
+                    if mode == _LINK:
+                        links[path] = oid
                 elif mode != _FOLDER:
                     blobs[path] = oid
                 elif raw != SKIPPED_DIRECTORY.encode():
                     pending.append((path + "/", oid))
-    return Tree(dict(sorted(blobs.items())), tuple(sorted(issues, key=lambda issue: issue.sort_key)))
+    return Tree(dict(sorted(blobs.items())), links, tuple(sorted(issues, key=lambda issue: issue.sort_key)))
 
 
 def _top(objects: GitObjects, commit: Commit) -> str:
@@ -394,6 +402,28 @@ class RevisionFiles(EvidenceStore):
             return b""
         return self._current[1]
 
+    def bundle_sha256(self) -> str:
+        """Return the digest over all files, folders and links, as it is defined for a directory.
+
+        Raises ``OpenKnowledgeError`` when git lacks an object.
+        """
+        kinds = dict.fromkeys(self._folders, (b"d", ""))
+        kinds.update({path: (b"f", blob) for path, blob in self._tree.blobs.items()})
+        kinds.update({path: (b"l", blob) for path, blob in self._tree.links.items()})
+        ordered = sorted(kinds, key=lambda path: [os.fsencode(part) for part in path.split("/")])
+        answers = self._objects.read([kinds[path][1] for path in ordered if kinds[path][1]])
+        digest = hashlib.sha256()
+        for path in ordered:
+            kind, blob = kinds[path]
+            data = b""
+            if blob:
+                found = next(answers)
+                if found is None:
+                    raise OpenKnowledgeError(f"git lacks the object of {path!r}")
+                data = found[1]
+            digest.update(record_header(kind, path, len(data)) + data)
+        return digest.hexdigest()
+
     def _load(self, path: str) -> Artifact:
         blob = self._tree.blobs.get(path)
         if blob is None:
@@ -414,13 +444,7 @@ class RevisionFiles(EvidenceStore):
 
     @cached_property
     def _folders(self) -> frozenset[str]:
-        found = set()
-        for path in self._tree.blobs:
-            folder = path.rpartition("/")[0]
-            while folder and folder not in found:
-                found.add(folder)
-                folder = folder.rpartition("/")[0]
-        return frozenset(found)
+        return frozenset(_folders_of([*self._tree.blobs, *self._tree.links]))
 
 
 @dataclass(frozen=True)
