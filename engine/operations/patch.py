@@ -174,7 +174,7 @@ class _Page:
             raw = [operation.raw() for operation in self._waiting]
             expected = jsonpatch.apply_patch(_unshared(self._read), raw, in_place=True)
             value = _read_value(text)
-            if _same(value, expected):
+            if same_value(value, expected):
                 self._take(text, value)
                 return
             why = ""
@@ -213,7 +213,7 @@ class _Page:
                 )
             self._refuse_lost_anchor(entry.start, entry.end)
             return editor.remove(parent, index, slot), holder, None
-        if _same(old, operation.value):
+        if same_value(old, operation.value):
             return [], holder, None
         self._refuse_lost_anchor(entry.value.start, entry.value.end)
         return editor.replace(parent, entry, operation.value), holder, entry.value
@@ -369,15 +369,15 @@ def _test(operation: PatchOperation, found: Any) -> None:
 
 def _equal(a: Any, b: Any) -> bool:
     """RFC 6902 equality: numbers by value, booleans are no numbers."""
-    return _same(a, b, exact=False)
+    return same_value(a, b, exact=False)
 
 
-def _same(a: Any, b: Any, *, exact: bool = True) -> bool:
+def same_value(a: Any, b: Any, *, exact: bool = True) -> bool:
     """Return whether two JSON values are the same; ``exact`` also tells 1 from 1.0."""
     if isinstance(a, dict) and isinstance(b, dict):
-        return len(a) == len(b) and all(key in b and _same(a[key], b[key], exact=exact) for key in a)
+        return len(a) == len(b) and all(key in b and same_value(a[key], b[key], exact=exact) for key in a)
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(_same(x, y, exact=exact) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(same_value(x, y, exact=exact) for x, y in zip(a, b, strict=True))
     if type(a) is not type(b) and (exact or isinstance(a, bool) or isinstance(b, bool)):
         return False
     if isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b):

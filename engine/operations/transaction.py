@@ -60,6 +60,7 @@ class _Staged:
     path: str
     data: bytes
     expected: str | None
+    mode: int = 0o666
 
 
 class StaleFileError(OpenKnowledgeError):
@@ -77,12 +78,12 @@ class Transaction:
         self._disk = disk or Disk()
         self._staged: dict[str, _Staged] = {}
 
-    def stage(self, path: str, data: bytes, *, expected: str | None) -> None:
+    def stage(self, path: str, data: bytes, *, expected: str | None, mode: int = 0o666) -> None:
         """Note that the bundle-relative ``path`` is to hold ``data``.
 
         ``expected`` is the SHA-256 of the bytes that the file holds now, ``None`` when it is to be created
-        (with the directories above it). Nothing is written before ``commit``. Raises ``OpenKnowledgeError``
-        for an unsafe path and ``LimitError`` for too many files.
+        (with the directories above it, and with ``mode`` less the umask). Nothing is written before
+        ``commit``. Raises ``OpenKnowledgeError`` for an unsafe path and ``LimitError`` for too many files.
         """
         resolve_in_bundle(self._root, path, may_be_missing=expected is None)
         if path in self._staged:
@@ -91,7 +92,7 @@ class Transaction:
             raise LimitError(
                 f"one change may touch at most {limits.TRANSACTION_FILES} files", limit="TRANSACTION_FILES"
             )
-        self._staged[path] = _Staged(path, data, expected)
+        self._staged[path] = _Staged(path, data, expected, mode)
 
     def commit(self, verify: Callable[[], None] | None = None) -> bool:
         """Write everything that is staged; return whether any byte changed.
@@ -219,7 +220,7 @@ class _Commit:
             self.doing = ("write", staged.path)
             temporary = self.journal.temporary(self.root / staged.path, index)
             if state is None:
-                self.disk.create(temporary, staged.data)
+                self.disk.create(temporary, staged.data, mode=staged.mode)
             else:
                 self.disk.create(temporary, staged.data, mode=state.mode, owner=state.owner)
 
