@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from openknowledge.engine.analysis.conclusions import Conclusions
 from openknowledge.engine.analysis.findings import SEVERITIES, Finding
 from openknowledge.engine.analysis.reporting.outcome import Outcome
 from openknowledge.engine.analysis.reporting.text import explanation
@@ -36,7 +37,7 @@ def _report(outcome: Outcome, findings: list[Finding], *, proofs: bool) -> str:
         if group:
             lines += [f"### {severity.capitalize()}", ""]
             for finding in group:
-                lines += finding_lines(outcome, finding, proof=proofs)
+                lines += finding_lines(outcome.run.conclusions, outcome.prefix, finding, proof=proofs)
             lines.append("")
     left_out = len(outcome.open) - len(findings)
     if left_out:
@@ -54,12 +55,12 @@ def _report(outcome: Outcome, findings: list[Finding], *, proofs: bool) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def finding_lines(outcome: Outcome, finding: Finding, *, proof: bool) -> Iterable[str]:
+def finding_lines(conclusions: Conclusions, prefix: str, finding: Finding, *, proof: bool) -> Iterable[str]:
     """Return one finding as an item of a list."""
-    where = f"{outcome.path(finding)}:{finding.line}"
+    where = f"{prefix}{finding.path}:{finding.line}"
     lines = [f"- {code(where)} {escaped(finding.message)} ({code(finding.rule)})"]
     if proof and finding.proof.inputs:
-        lines += folded_proof(explanation(outcome, finding))
+        lines += folded_proof(explanation(conclusions, finding))
     return lines
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from openknowledge.engine.analysis.conclusions import Conclusions
 from openknowledge.engine.analysis.findings import Finding
 from openknowledge.engine.analysis.reporting.outcome import Outcome
-from openknowledge.engine.facts.provenance import Provenance
+from openknowledge.engine.datalog import Proof
 
 
 def text_report(outcome: Outcome, explain: Sequence[str] = ()) -> str:
@@ -20,7 +22,7 @@ def text_report(outcome: Outcome, explain: Sequence[str] = ()) -> str:
     for finding in outcome.findings:
         lines.append(finding_line(finding))
         if any(fnmatchcase(finding.rule, pattern) for pattern in explain):
-            lines += ["    " + line for line in explanation(outcome, finding).splitlines()]
+            lines += ["    " + line for line in explanation(outcome.run.conclusions, finding).splitlines()]
     for entry in outcome.expired:
         lines.append(
             f"{outcome.baseline}: the finding {entry['id']} ({entry['rule']} in {entry['path']}) was "
@@ -47,17 +49,22 @@ def finding_line(finding: Finding) -> str:
     )
 
 
-def explanation(outcome: Outcome, finding: Finding) -> str:
+def explanation(conclusions: Conclusions, finding: Finding) -> str:
     """Return the proof of a finding as a tree, each fact with where it was read."""
+    return proof_tree(conclusions, finding.proof)
+
+
+def proof_tree(conclusions: Conclusions, proof: Proof) -> str:
+    """Return a proof as a tree, each fact with where it was read."""
     from openknowledge.engine.datalog.render import proof_text
 
-    facts = outcome.run.conclusions.facts
+    facts = conclusions.facts
 
-    def read_at(predicate: str, row: tuple[object, ...]) -> list[str]:
-        places: list[Provenance] = facts.places(predicate, row)  # type: ignore[arg-type]
+    def read_at(predicate: str, row: tuple[Any, ...]) -> Sequence[str]:
+        places = facts.places(predicate, row)
         return [f"{place.document.path}:{place.lines[0]}" for place in places]
 
-    return proof_text(finding.proof, read_at)
+    return proof_text(proof, read_at)
 
 
 def one_line(text: str) -> str:
