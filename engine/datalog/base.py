@@ -25,7 +25,7 @@ Load = Callable[[str], Iterable[Sequence[object]]]
 
 _CHUNK = 20_000
 _PLAIN = frozenset({str, int, float, Name})
-_SAMPLE = 4_096
+SAMPLE = 4_096
 
 
 class Numbers(dict[Value, int]):
@@ -77,7 +77,7 @@ class Relation:
         """Return about how many different values ``column`` has, from a fixed sample."""
         known = self._distinct.get(column)
         if known is None:
-            step = max(1, len(self.rows) // _SAMPLE)
+            step = max(1, len(self.rows) // SAMPLE)
             sample = self.rows[::step]
             column_values = sample if self.arity == 1 else [row[column] for row in sample]
             different = len(set(column_values))

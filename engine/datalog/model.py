@@ -312,11 +312,9 @@ class Model:
         if len(bound) == relation.arity:
             return 0.5
         estimate = float(len(relation))
-        if isinstance(relation, Relation):
-            for column in bound:
-                estimate /= relation.distinct(column)
-            return max(estimate, 0.6)
-        return max(0.6, float(estimate ** (1.0 - len(bound) / (len(bound) + 1.0))))
+        for column in bound:
+            estimate /= relation.distinct(column)
+        return max(estimate, 0.6)
 
     def value(self, number: int) -> Value:
         """Return the value with this number."""

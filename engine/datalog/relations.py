@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
-from openknowledge.engine.datalog.base import Index, IndexSpec, Row, chunks, empty_index, extend_index
+from openknowledge.engine.datalog.base import (
+    SAMPLE,
+    Index,
+    IndexSpec,
+    Row,
+    chunks,
+    empty_index,
+    extend_index,
+)
 from openknowledge.engine.datalog.limits import Budget
 
 Fresh = Any
@@ -46,6 +55,15 @@ class Derived:
         if self.grouped:
             return row[1] in self.groups.get(row[0], ())
         return row in self.rows
+
+    def distinct(self, column: int) -> float:
+        """Return about how many different values ``column`` has, from the first rows."""
+        if self.grouped and column == 0:
+            return float(max(1, len(self.groups)))
+        values = [row if self.arity == 1 else row[column] for row in islice(iter(self), SAMPLE)]
+        different = len(set(values))
+        unique = different > 0.9 * len(values)
+        return max(1.0, different * self.size / max(1, len(values)) if unique else float(different))
 
     @property
     def total(self) -> Any:
