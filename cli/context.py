@@ -20,6 +20,7 @@ class Settings:
 
     error_format: str = "text"
     now: str = ""
+    at: str = ""
 
 
 SETTINGS = Settings()
@@ -47,7 +48,13 @@ def parse_now(text: str) -> datetime:
 
 
 def open_store(path: str, spec: str = "latest", *, access: Sequence[str] = (), strict: bool = False) -> Store:
-    """Open the bundle at ``path``."""
+    """Open the bundle at ``path``, as it is or as it was at the revision that ``--at`` names."""
+    if SETTINGS.at:
+        from openknowledge.engine.analysis.git_revisions import store_at
+
+        # without --now, freshness is judged as of the commit
+        moment = clock() if SETTINGS.now else None
+        return store_at(path, SETTINGS.at, moment, spec=spec, access=access, strict=strict)
     from openknowledge.engine.store import Store
 
     return Store.open(path, spec=spec, clock=clock(), access=access, strict=strict)
@@ -58,13 +65,13 @@ def open_store_as_of(path: str, spec: str, result: dict[str, Any]) -> Store:
 
     Raises ``OpenKnowledgeError`` when the result does not say these.
     """
-    from openknowledge.engine.bundle.instants import parse_instant
+    from openknowledge.engine.bundle.instants import format_instant, parse_instant
     from openknowledge.engine.errors import OpenKnowledgeError
-    from openknowledge.engine.store import Store
 
     moment = parse_instant(str(result.get("asOf", "")))
     policy = result.get("policy")
     labels = policy.get("allowedAccess", []) if isinstance(policy, dict) else []
     if moment is None or not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise OpenKnowledgeError("this result does not say when and with which access it was made")
-    return Store.open(path, spec=spec, clock=fixed_clock(moment), access=labels)
+    SETTINGS.now = format_instant(moment)
+    return open_store(path, spec, access=labels)

@@ -8,7 +8,7 @@ import sys
 from typing import Annotated, NoReturn
 
 import typer
-from openknowledge.cli import claims, export, inspect, query, rules, search, validate
+from openknowledge.cli import audit, check, claims, export, inspect, query, rules, search, serve, validate
 from openknowledge.cli.context import SETTINGS
 from openknowledge.engine.errors import OpenKnowledgeError, UsageError
 from openknowledge.engine.version import __version__
@@ -57,8 +57,17 @@ def options(
             "--now", metavar="INSTANT", help="Judge freshness as of this date or timestamp, not the clock."
         ),
     ] = "",
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at",
+            metavar="REV",
+            help="Read the bundle as it was at this git revision; freshness as of the commit, unless --now.",
+        ),
+    ] = "",
 ) -> None:
     """Take the options that stand before a command."""
+    SETTINGS.at = at
     if error_format not in ("text", "json"):
         raise UsageError(f"unknown error format {error_format!r}; choose text or json")
     SETTINGS.error_format = error_format
@@ -72,6 +81,9 @@ query.register(app)
 export.register(app)
 claims.register(app)
 rules.register(app)
+check.register(app)
+audit.register(app)
+serve.register(app)
 
 _MESSAGE_LIMIT = 8_192
 _INTERRUPTED = 130
@@ -79,7 +91,7 @@ _INTERRUPTED = 130
 
 def run(arguments: list[str]) -> int:
     """Run one command line (without the program's name) and return its exit code."""
-    SETTINGS.error_format, SETTINGS.now = _early_error_format(arguments), ""
+    SETTINGS.error_format, SETTINGS.now, SETTINGS.at = _early_error_format(arguments), "", ""
     try:
         result = app(arguments, prog_name="okn", standalone_mode=False)
     except TyperException as error:
@@ -129,7 +141,7 @@ def _command_name(arguments: list[str]) -> str:
             skip = False
             continue
         if argument.startswith("-"):
-            skip = not names and argument in ("--error-format", "--now")
+            skip = not names and argument in ("--error-format", "--now", "--at")
             continue
         commands = getattr(group, "commands", {})
         if argument not in commands:

@@ -518,21 +518,29 @@ def _folders_of(paths: Iterable[str]) -> set[str]:
 
 
 def store_at(
-    path: str | os.PathLike[str], revision: str, clock: Clock | None = None, *, spec: str = "latest"
+    path: str | os.PathLike[str],
+    revision: str,
+    clock: Clock | None = None,
+    *,
+    spec: str = "latest",
+    access: Iterable[str] = (),
+    strict: bool = False,
 ) -> Store:
     """Open the bundle at ``path`` as it was at the git ``revision``.
 
     Without a ``clock`` freshness is judged as of the commit. Errors as for ``read_revision``.
     """
     found = read_revision(path, revision, spec=spec)
-    return store_of(found, clock() if clock is not None else found.commit.time)
+    now = clock() if clock is not None else found.commit.time
+    return store_of(found, now, access=access, strict=strict)
 
 
-def store_of(found: Revision, now: datetime) -> Store:
+def store_of(found: Revision, now: datetime, *, access: Iterable[str] = (), strict: bool = False) -> Store:
     """Return a store of a bundle at a commit, judged as of ``now``."""
     from openknowledge.engine.store import Store
 
-    return Store(found.bundle, now, config_at(found.files), evidence=found.files)
+    config = config_at(found.files)
+    return Store(found.bundle, now, config, access=access, strict=strict, evidence=found.files)
 
 
 def config_at(files: EvidenceStore) -> Config:
