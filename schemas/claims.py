@@ -294,7 +294,7 @@ class StaleResult(TypedDict):
 
 
 class OutdatedClaim(TypedDict):
-    """A verified claim whose page was written again after the verification."""
+    """A verified claim whose page or section was written again after the verification."""
 
     claimId: str
     path: str
@@ -462,5 +462,6 @@ class ClaimValidation(TypedDict):
     issues: list[Issue]
     lifecycleIssues: list[Issue]
     authorityChanges: list[AuthorityChange]
+    outdatedVerifications: list[OutdatedClaim]
     quarantined: list[Quarantined]
     dangling: list[DanglingRelation]

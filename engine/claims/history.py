@@ -1,4 +1,4 @@
-"""What may not happen to claims between two states of a bundle: what was relied on may not vanish or change."""
+"""What may not happen to claims between two states of a bundle: what was relied on may not vanish."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 
 from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.claims.claimset import ClaimSet
+from openknowledge.engine.claims.factset import FactSet, quarantined_json
 from openknowledge.engine.claims.findings import Place, shown
 from openknowledge.engine.claims.machine import issue_json
 from openknowledge.engine.claims.model import Claim, Verification
 from openknowledge.engine.claims.profile import is_approver
+from openknowledge.engine.claims.results import atom
 
 if TYPE_CHECKING:
-    from openknowledge.schemas.claims import AuthorityChange, ClaimValidation
+    from openknowledge.schemas.claims import AuthorityChange, ClaimValidation, OutdatedClaim
     from openknowledge.schemas.common import Quarantined as QuarantinedJson
 
 RULE = "claim-history"
+SECTION_CHANGED = "section-changed-after-verification"
 TRANSITIONS: dict[str, tuple[str, ...]] = {
     "supported": ("supported", "verified", "disputed", "rejected", "superseded", "archived"),
     "verified": ("verified", "disputed", "superseded", "archived"),
@@ -30,8 +33,6 @@ def validate_claims(claims: ClaimSet, *, base: ClaimSet | None = None, against: 
 
     ``against`` is what the user called the base.
     """
-    from openknowledge.engine.claims.factset import quarantined_json
-
     history = sorted(history_issues(base, claims), key=lambda issue: issue.sort_key) if base else []
     quarantined: list[QuarantinedJson] = quarantined_json(claims.quarantined)
     result: ClaimValidation = {
@@ -42,6 +43,7 @@ def validate_claims(claims: ClaimSet, *, base: ClaimSet | None = None, against: 
         "issues": [issue_json(issue) for issue in claims.issues],
         "lifecycleIssues": [issue_json(issue) for issue in history],
         "authorityChanges": authority_changes(base, claims) if base else [],
+        "outdatedVerifications": changed_sections(base, claims) if base else [],
         "quarantined": quarantined,
         "dangling": [
             {"source": entry.source, "kind": entry.kind, "target": entry.target} for entry in claims.dangling
@@ -143,6 +145,42 @@ def _removed_references(base: ClaimSet, current: ClaimSet) -> Iterator[Issue]:
 def authority_changes(base: ClaimSet, current: ClaimSet) -> list[AuthorityChange]:
     """Return the sources that are authoritative and were not in ``base``."""
     return list(_new_authorities(base, current))
+
+
+def reviewed_sections(base: ClaimSet, current: ClaimSet) -> dict[str, str]:
+    """Return the digest that the section of each verified claim had in ``base``, by claim.
+
+    Only for claims that had the same verification there, so that the digest is one of a reviewed text.
+    """
+    then, now = FactSet.everything(base), current.by_id
+    found = {}
+    for claim in base.claims:
+        later = now.get(claim.id)
+        if claim.status == "verified" and later is not None and later.verification == claim.verification:
+            found[claim.id] = then.place(claim).content_sha256
+    return found
+
+
+def changed_sections(base: ClaimSet, current: ClaimSet) -> list[OutdatedClaim]:
+    """Return the verified claims whose section has changed since ``base`` without a new verification."""
+    facts = FactSet.everything(current)
+    found: list[OutdatedClaim] = []
+    for name, before in sorted(reviewed_sections(base, current).items()):
+        claim = current.by_id[name]
+        now = facts.place(claim).content_sha256
+        if before != now and claim.verification is not None:
+            found.append(
+                {
+                    "claimId": name,
+                    "path": claim.path,
+                    "trustTier": claim.trust_tier,
+                    "reason": SECTION_CHANGED,
+                    "verifiedAt": claim.verification.at,
+                    "changedAt": "",
+                    "atom": atom("claim_section_changed", name, before, now),
+                }
+            )
+    return found
 
 
 def _new_authorities(base: ClaimSet, current: ClaimSet) -> Iterator[AuthorityChange]:

@@ -88,6 +88,8 @@ _LEXICAL: dict[str, re.Pattern[str]] = {
     "xsd:boolean": re.compile(r"(?:true|false|0|1)\Z"),
 }
 
+_ENDED = frozenset(ENDED)
+_STATUSES = frozenset(STATUSES)
 _INTEGER_BOUND = 10**limits.CLAIM_INTEGER_DIGITS
 _NO_CLAIM = -1
 
@@ -197,7 +199,7 @@ class ProfileReader:
         if "owners" in raw:
             owners = self._text_list(raw["owners"], "owners")
         status = get("status", "extracted")
-        if status not in STATUSES if type(status) is str else True:
+        if type(status) is not str or status not in _STATUSES:
             status = self._choice(status, STATUSES, "status")
         valid_from = valid_until = stale_after = section_ref = ""
         if "valid_time" in raw:
@@ -219,7 +221,7 @@ class ProfileReader:
             section_ref = self._section_ref(raw["section_ref"])
         if verification is None and status == "verified" and "verification" not in raw:
             self._problem("status verified needs verification {method, by, at}", "status")
-        if status in ENDED and all(decision.action != status for decision in decisions):
+        if status in _ENDED and all(decision.action != status for decision in decisions):
             self._problem(f"status {status} needs a decisions entry with action {status}", "status")
         if found is None:
             return None

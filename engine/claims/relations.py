@@ -21,17 +21,23 @@ Builder = Callable[[FactSet], Iterator[Fact]]
 
 
 def claim_sources(
-    facts: FactSet, *, horizon: str = "", cases: Iterable[EvalCase] = ()
+    facts: FactSet,
+    *,
+    horizon: str = "",
+    cases: Iterable[EvalCase] = (),
+    reviewed: Mapping[str, str] | None = None,
 ) -> dict[str, Callable[[], Iterator[Fact]]]:
     """Return, for each relation about claims, what gives its facts. Nothing is built before it is called.
 
-    ``horizon`` is the last day that is looked ahead to, ``cases`` what evaluations expect.
+    ``horizon`` is the last day that is looked ahead to, ``cases`` what evaluations expect, ``reviewed`` the
+    digest that the section of a claim had when the claim's verification was already there.
     """
     sources: dict[str, Callable[[], Iterator[Fact]]] = {
         name: partial(builder, facts) for name, builder in BUILDERS.items()
     }
     sources["horizon"] = partial(_horizon, facts, horizon)
     sources["eval_case"] = partial(_eval_cases, facts, tuple(cases))
+    sources["section_reviewed"] = partial(_section_reviewed, facts, reviewed or {})
     return sources
 
 
@@ -263,6 +269,20 @@ def text_generated(document: Document) -> str:
     return format_instant(moment) if moment is not None else ""
 
 
+def _section_reviewed(facts: FactSet, reviewed: Mapping[str, str]) -> Iterator[Fact]:
+    for name, digest in sorted(reviewed.items()):
+        claim = facts.by_id.get(name)
+        if claim is not None:
+            yield (name, digest), facts.place(claim)
+
+
+def _section_digest(facts: FactSet) -> Iterator[Fact]:
+    for claim in facts.claims:
+        if claim.status == "verified":
+            place = facts.place(claim)
+            yield (claim.id, place.content_sha256), place
+
+
 def _validity(facts: FactSet) -> Iterator[Fact]:
     for claim in facts.claims:
         yield (claim.id, valid_start(claim), valid_end(claim)), facts.place(claim)
@@ -371,6 +391,7 @@ BUILDERS: Mapping[str, Builder] = {
     "evidence_file": _evidence_file,
     "verified_until": _verified_until,
     "text_generated": _text_generated,
+    "section_digest": _section_digest,
     "validity": _validity,
     "comparison_key": _comparison_key,
     "scope_key": _scope_key,
@@ -421,6 +442,16 @@ SUPPORT_RELATIONS: tuple[Relation, ...] = (
         "text_generated",
         "claim: claim, time: time",
         "when the text of the page on which a claim stands was written, as the page says",
+    ),
+    _support(
+        "section_digest",
+        "claim: claim, sha256",
+        "the digest of the section that a verified claim is bound to (of its page's first section otherwise)",
+    ),
+    _support(
+        "section_reviewed",
+        "claim: claim, sha256",
+        "that digest in an earlier state of the bundle which already had the same verification",
     ),
     _support(
         "validity",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from openknowledge.engine.bundle.document import Document
-from openknowledge.engine.bundle.okf import ACCESS_LABEL, Source, text_of
+from openknowledge.engine.bundle.okf import ACCESS_LABEL, Source, sources_of, text_of
 from openknowledge.engine.claims.findings import Finding, Place, kind_of, shown
 from openknowledge.engine.claims.model import OBSERVE, SOURCE_ROLES
 from openknowledge.engine.claims.profile import SHA256, is_approver, uses_profile
@@ -43,7 +43,7 @@ def check_sources(document: Document, findings: list[Finding]) -> dict[str, Sour
         if "access" in item and not _check_access(document, item["access"], index, findings):
             refused.add(index)
     found: dict[str, Source] = {}
-    for source in document.metadata.sources:
+    for source in sources_of(raw):
         if source.id:
             found.pop(source.id, None)
             if source.index not in refused:

@@ -15,6 +15,7 @@ from openknowledge.engine.analysis.builtin_rules import builtin_texts
 from openknowledge.engine.claims.conflicts import conflicts, duplicates, find_conflicts
 from openknowledge.engine.claims.evals import EvalCase
 from openknowledge.engine.claims.factset import FactSet
+from openknowledge.engine.claims.history import reviewed_sections, validate_claims
 from openknowledge.engine.claims.impact import claim_impact
 from openknowledge.engine.claims.relations import BUILDERS, SUPPORT_RELATIONS, claim_sources
 from openknowledge.engine.claims.show import show_claim
@@ -30,9 +31,15 @@ ARITY = {relation.name: relation.arity for relation in (*RELATIONS.values(), *SU
 Ask = Callable[[str], list[Any]]
 
 
-def asker(facts: FactSet, *, last: str = "", cases: tuple[EvalCase, ...] = ()) -> Ask:
+def asker(
+    facts: FactSet,
+    *,
+    last: str = "",
+    cases: tuple[EvalCase, ...] = (),
+    reviewed: dict[str, str] | None = None,
+) -> Ask:
     """Return a function that gives the answers of the built-in rules to a query."""
-    table = Facts(facts.bundle, facts.now, claim_sources(facts, horizon=last, cases=cases))
+    table = Facts(facts.bundle, facts.now, claim_sources(facts, horizon=last, cases=cases, reviewed=reviewed))
     base = FactBase(load=table.rows, arities={name: ARITY[name] for name in table.names})
 
     def ask(query: str) -> list[Any]:
@@ -55,7 +62,7 @@ def test_every_relation_that_is_built_is_declared_with_its_arity() -> None:
         }
     )
     sources = claim_sources(facts, horizon="2030-01-01", cases=(EvalCase("d", "c", "q", (), ("page.md",)),))
-    assert set(BUILDERS) | {"horizon", "eval_case"} == set(sources)
+    assert set(BUILDERS) | {"horizon", "eval_case", "section_reviewed"} == set(sources)
     for name, source in sources.items():
         for row, _ in source():
             assert len(row) == ARITY[name], name
@@ -196,6 +203,25 @@ def test_a_verification_older_than_the_text_is_shown_with_its_proof(
     found = atoms(asker(facts)("claim_verification_outdated(C,V,W)"))
     assert found == {entry["atom"] for entry in result["verificationOutdated"]}
     assert found == {entry["atom"] for entry in stale_claims(facts)["outdatedVerifications"]}
+
+
+def test_a_section_that_changed_after_the_verification_is_shown_with_its_proof() -> None:
+    item = claim(
+        section_ref='"#words"', status="verified", verification="{ method: m, by: human:ada, at: 2026-05-01 }"
+    )
+
+    def at(words: str, lead: str = "Lead.", verification: str = "2026-05-01") -> FactSet:
+        body = f"# Page\n\n{lead}\n\n## Words\n\n{words}\n"
+        return facts_of({"page.md": page(item.replace("2026-05-01", verification), body=body)})
+
+    base, now = at("Old."), at("New.")
+    (entry,) = validate_claims(now.claim_set, base=base.claim_set)["outdatedVerifications"]
+    assert (entry["claimId"], entry["trustTier"]) == ("ex:c/one", "human-reviewed")
+    reviewed = reviewed_sections(base.claim_set, now.claim_set)
+    assert atoms(asker(now, reviewed=reviewed)("claim_section_changed(C,R,N)")) == {entry["atom"]}
+    assert asker(now)("claim_section_changed(C,R,N)") == []
+    for same in (at("Old."), at("Old.", lead="Other lead."), at("New.", verification="2026-06-01")):
+        assert validate_claims(same.claim_set, base=base.claim_set)["outdatedVerifications"] == []
 
 
 # Conflicts
