@@ -69,7 +69,7 @@ def validate(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str, Any]
 
     read.required(NoArguments, arguments)
     snapshot = current()
-    report: dict[str, Any] = dict(snapshot.report)
+    report: dict[str, Any] = {**snapshot.report, "revision": snapshot.store.revision}
     whole: list[dict[str, Any]] = report["issues"]
     shown = _most_that_fit(report, whole)
     if shown == len(whole):
@@ -128,7 +128,7 @@ def query(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str, Any]:
     )
     found = dict(asked)
     rest = "ask with a smaller limit or more narrowly; okn query on the command line gives all"
-    reply = fit(found, ("rejections", "results"), rest)
+    reply = fit(found, ("policy.quarantined", "rejections", "results"), rest)
     if not fits(reply) or (found["results"] and not reply["results"]):
         raise ToolFailure(
             f"the first answer alone, with its proof, is larger than a reply may be ({limits.REPLY_BYTES} "
@@ -141,9 +141,13 @@ def claims_find(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str, A
     """Return the claims that match a query."""
     given = read.find_arguments(arguments)
     snapshot = current()
-    found = dict(snapshot.questions.claims_find(given.query))
+    found = {**snapshot.questions.claims_find(given.query), "revision": snapshot.store.revision}
     found |= cited_issues(snapshot.issues, (match["path"] for match in found["matches"]))
-    return fit(found, ("issues", "matches"), "ask with more or rarer words, or with a claim's whole id")
+    return fit(
+        found,
+        ("policy.quarantined", "issues", "matches"),
+        "ask with more or rarer words, or with a claim's whole id",
+    )
 
 
 def claims_stale(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,19 +156,22 @@ def claims_stale(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str, 
 
     read.required(NoArguments, arguments)
     snapshot = current()
-    found = dict(snapshot.questions.claims_stale())
+    found = {**snapshot.questions.claims_stale(), "revision": snapshot.store.revision}
     found |= cited_issues(snapshot.issues, (claim["path"] for claim in found["claims"]))
-    return fit(found, ("issues", "claims"), f"run: okn claims stale {found['root']} --json")
+    return fit(
+        found, ("policy.quarantined", "issues", "claims"), f"run: okn claims stale {found['root']} --json"
+    )
 
 
 _IMPACT_LISTS = (
+    "policy.quarantined",
     "evals",
     "affected",
+    "derivedClaims",
     "sharedSourceDocuments",
     "linkedDocuments",
     "documents",
     "dependents",
-    "derived",
     "sources",
     "occurrences",
 )
@@ -174,7 +181,7 @@ def claims_impact(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str,
     """Return what depends on a claim."""
     given = read.impact_arguments(arguments)
     snapshot = current()
-    found = dict(snapshot.questions.claims_impact(given.claim_id))
+    found = {**snapshot.questions.claims_impact(given.claim_id), "revision": snapshot.store.revision}
     lists = tuple(f"impact.{name}" for name in _IMPACT_LISTS)
     reply = fit(found, lists, f"run: okn claims impact {given.claim_id} --json")
     if not fits(reply):

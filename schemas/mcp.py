@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, NotRequired
 
 from openknowledge.engine import limits
-from openknowledge.schemas.common import Issue, Revision
+from openknowledge.schemas.claims import ImpactResult, ScoredOccurrence, StaleOccurrence
+from openknowledge.schemas.common import Issue, Policy, Revision
 from openknowledge.schemas.search import ContextResult
 from openknowledge.schemas.validation import ValidationReport
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -357,6 +358,7 @@ class SearchReply(ContextResult):
 class ValidateReply(ValidationReport):
     """The validation report. The numbers in ``summary`` are of all issues, also when the lists are cut."""
 
+    revision: Revision
     truncation: NotRequired[Truncation]
 
 
@@ -380,10 +382,11 @@ class ClaimsFindReply(TypedDict):
     schemaVersion: str
     query: str
     root: str
-    revision: NotRequired[Revision]
-    matches: list[dict[str, JsonValue]]
+    revision: Revision
+    matches: list[ScoredOccurrence]
     issues: list[Issue]
     issuesTotal: int
+    policy: NotRequired[Policy]
     truncation: NotRequired[Truncation]
 
 
@@ -392,10 +395,11 @@ class ClaimsStaleReply(TypedDict):
 
     schemaVersion: str
     root: str
-    revision: NotRequired[Revision]
-    claims: list[dict[str, JsonValue]]
+    revision: Revision
+    claims: list[StaleOccurrence]
     issues: list[Issue]
     issuesTotal: int
+    policy: NotRequired[Policy]
     truncation: NotRequired[Truncation]
 
 
@@ -404,8 +408,8 @@ class ClaimsImpactReply(TypedDict):
 
     schemaVersion: str
     root: str
-    revision: NotRequired[Revision]
-    impact: dict[str, JsonValue]
+    revision: Revision
+    impact: ImpactResult
     truncation: NotRequired[Truncation]
 
 
@@ -420,3 +424,4 @@ class ProposalReply(TypedDict):
     claim: dict[str, JsonValue]
     reason: str
     confidence: float
+    patch: list[dict[str, JsonValue]]
