@@ -41,7 +41,8 @@ def pages() -> dict[str, str]:
             "ex:c/secret",
             predicate="ex:name",
             object=f"{{ value: {SECRET} }}",
-            evidence="\n    - { id: a, source_ref: open }\n    - { id: b, source_ref: secret, stance: opposes }",
+            evidence="\n    - { id: a, source_ref: open }"
+            "\n    - { id: b, source_ref: secret, stance: opposes }",
             stale_after="2020-01-01",
             relations="{ derived_from: [ex:c/open] }",
         )

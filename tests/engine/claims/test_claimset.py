@@ -200,7 +200,7 @@ def test_strict_accepts_a_sound_bundle() -> None:
 
 def test_asking_for_a_quarantined_claim_says_why_it_is_kept_out() -> None:
     found = claims_of({"a.md": page(claim("ex:c/bad", status="sure"))})
-    with pytest.raises(OpenKnowledgeError, match="is quarantined: .* status"):
+    with pytest.raises(OpenKnowledgeError, match=r"is quarantined: .* status"):
         found.claim("https://example.com/k/c/bad")
     with pytest.raises(OpenKnowledgeError, match="there is no claim"):
         found.claim("ex:c/none")

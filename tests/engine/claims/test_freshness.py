@@ -94,11 +94,13 @@ def reviewed(
     more: str = "",
     at: str = "2026-05-01T08:00:00Z",
 ) -> str:
-    version = f"{{ evidence_ref: e, source_ref: {source}, resource: {resource}, sha256: {digest}, by: human:ada, at: {at} }}"
+    seen = f"evidence_ref: e, source_ref: {source}, resource: {resource}, sha256: {digest}"
+    version = f"{{ {seen}, by: human:ada, at: {at} }}"
+    versions = f"evidence_versions:\n      - {version}{more}"
     return claim(
         status="verified",
         evidence=f"\n    - {{ id: e, source_ref: {cited} }}",
-        verification=f"\n    method: m\n    by: human:ada\n    at: {at}\n    evidence_versions:\n      - {version}{more}",
+        verification=f"\n    method: m\n    by: human:ada\n    at: {at}\n    {versions}",
     )
 
 
@@ -160,7 +162,8 @@ def test_evidence_that_the_claim_no_longer_has_is_gone(tmp_path: Path) -> None:
 
 
 def test_of_several_versions_the_last_counts(tmp_path: Path) -> None:
-    later = f"\n      - {{ evidence_ref: e, source_ref: s, resource: live.txt, sha256: {DIGEST}, by: human:ada, at: 2026-06-01 }}"
+    seen = f"evidence_ref: e, source_ref: s, resource: live.txt, sha256: {DIGEST}"
+    later = f"\n      - {{ {seen}, by: human:ada, at: 2026-06-01 }}"
     assert reasons(judged(tmp_path, reviewed(digest="f" * 64, more=later))) == []
 
 

@@ -106,11 +106,13 @@ def test_an_open_end_may_be_closed_but_not_moved() -> None:
 
 
 def version(digit: str) -> str:
-    return f"{{ evidence_ref: e, source_ref: notes, resource: r, sha256: {digit * 64}, by: human:ada, at: 2026-05-01 }}"
+    seen = f"evidence_ref: e, source_ref: notes, resource: r, sha256: {digit * 64}"
+    return f"{{ {seen}, by: human:ada, at: 2026-05-01 }}"
 
 
 def verified(*versions: str, by: str = "human:ada", refs: str = "[e]") -> str:
-    text = f"{{ method: m, by: {by}, at: 2026-05-01, evidence_refs: {refs}, evidence_versions: [{', '.join(versions)}] }}"
+    recorded = f"evidence_refs: {refs}, evidence_versions: [{', '.join(versions)}]"
+    text = f"{{ method: m, by: {by}, at: 2026-05-01, {recorded} }}"
     return page(with_status("verified", verification=text))
 
 

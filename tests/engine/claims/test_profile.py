@@ -7,7 +7,6 @@ from openknowledge.engine.bundle.issues import Issue
 
 from tests.engine.claims.conftest import claim, claims_of, line_of, page
 
-
 PROFILE = 'openknowledge_claim_profile: "1"\n'
 
 
@@ -210,7 +209,8 @@ FIELDS: list[tuple[str, dict[str, str | None], str, str]] = [
     (
         "evidence twice",
         {
-            "evidence": "\n    - { id: a, source_ref: notes }\n    - { id: a, source_ref: notes, role: method }"
+            "evidence": "\n    - { id: a, source_ref: notes }"
+            "\n    - { id: a, source_ref: notes, role: method }"
         },
         "role: method",
         'evidence "a" is duplicated',
@@ -715,7 +715,8 @@ def test_every_field_at_once_is_read() -> None:
             "ex:c/full",
             object='{ value: "Guten Tag", language: DE-ch }',
             scope="{ ex:where: { ref: ex:prod }, ex:a: { value: true } }",
-            evidence="\n    - { id: b, source_ref: notes, stance: opposes, role: ex:role/log, observed_at: 2024-02-29 }",
+            evidence="\n    - { id: b, source_ref: notes, stance: opposes, role: ex:role/log, "
+            "observed_at: 2024-02-29 }",
             owners='[b, " a ", b]',
             status="verified",
             valid_time="{ from: 2024-02-29, until: 2026-06-01T00:00:00+02:00 }",
@@ -777,7 +778,8 @@ def test_a_number_and_the_same_digits_as_text_are_different_objects() -> None:
 
 def test_one_page_may_carry_ten_thousand_claims() -> None:
     items = "".join(
-        f"- {{ id: ex:c/{n}, slot: ex:s/{n}, subject: ex:gate, predicate: ex:free, object: {{ value: {n} }} }}\n"
+        f"- {{ id: ex:c/{n}, slot: ex:s/{n}, subject: ex:gate, predicate: ex:free, "
+        f"object: {{ value: {n} }} }}\n"
         for n in range(10_000)
     )
     found = claims_of({"page.md": page(items)})

@@ -29,7 +29,8 @@ TEXT = page(
         "ex:c/one",
         object="{ value: 30, unit: unit:MIN, quantity_kind: quantitykind:Time }",
         scope="{ ex:where: { ref: ex:prod }, ex:lang: { value: Hallo, language: DE } }",
-        evidence="\n    - id: e/1\n      source_ref: notes\n      role: ex:role/log\n      observed_at: 2026-01-01\n"
+        evidence="\n    - id: e/1\n      source_ref: notes\n      role: ex:role/log\n"
+        "      observed_at: 2026-01-01\n"
         "      selector: { type: text_position, start: 0, end: 4, exact: Idle }",
         owners="[team:a]",
         status="verified",

@@ -1,4 +1,4 @@
-"""The claim rules over the base relations: every judgement, its proof, and what Python works out on its own."""
+"""The claim rules over the base relations: every judgement, its proof, and what Python works out itself."""
 
 from __future__ import annotations
 
@@ -124,12 +124,13 @@ def test_staleness_by_date_and_by_evidence_is_what_python_found_and_has_a_proof(
     good = hashlib.sha256(b"x").hexdigest()
 
     def reviewed(name: str, resource: str, digest: str, extra: str = "") -> str:
-        version = f"evidence_ref: e, source_ref: {name}, resource: {resource}, sha256: {digest}, by: human:a, at: 2026-05-01"
+        seen = f"evidence_ref: e, source_ref: {name}, resource: {resource}, sha256: {digest}"
+        versions = f"evidence_versions: [{{ {seen}, by: human:a, at: 2026-05-01 }}]"
         return claim(
             f"ex:c/{name}",
             status="verified",
             evidence=f"\n    - {{ id: e, source_ref: {name} }}",
-            verification=f"\n    method: m\n    by: human:a\n    at: 2026-05-01\n    evidence_versions: [{{ {version} }}]",
+            verification=f"\n    method: m\n    by: human:a\n    at: 2026-05-01\n    {versions}",
             stale_after=extra or None,
         )
 
@@ -467,7 +468,10 @@ def test_lifecycle_follows_a_claim_to_its_latest_successor() -> None:
 
 
 def test_policy_names_what_lacks_an_owner_evidence_or_an_approval() -> None:
-    sources = "- id: boss\n  resource: https://e.example/\n  role: authoritative\n- id: secret\n  resource: https://s.example/\n  access: team:red\n"
+    sources = (
+        "- id: boss\n  resource: https://e.example/\n  role: authoritative\n"
+        "- id: secret\n  resource: https://s.example/\n  access: team:red\n"
+    )
     items = (
         claim("ex:c/bare")
         + claim(
