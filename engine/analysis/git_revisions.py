@@ -548,11 +548,13 @@ def config_at(files: EvidenceStore) -> Config:
     found = files.artifact(CONFIG_NAME)
     if found.state == "missing":
         return Config()
-    if found.state != "read":
-        message = f"settings cannot be read: the file {found.problem}"
+    data = files.data(CONFIG_NAME) if found.state == "read" else b""
+    if found.state != "read" or len(data) > limits.CONFIG_BYTES:
+        problem = found.problem or f"is larger than {limits.CONFIG_BYTES} bytes"
+        message = f"settings cannot be read: the file {problem}"
         return Config(CONFIG_NAME, issues=(Issue(CONFIG_NAME, "rule-catalog", "error", message),))
     try:
-        return parse_config(files.data(CONFIG_NAME).decode("utf-8"))
+        return parse_config(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         message = f"settings are not valid UTF-8: byte at offset {error.start}"
         return Config(CONFIG_NAME, issues=(Issue(CONFIG_NAME, "rule-catalog", "error", message),))
