@@ -180,7 +180,7 @@ def expand(ranking: Ranking, seeds: Sequence[Candidate], limit: int) -> list[Can
                 lexical = ranking.first.score(section)
                 if max(score, lexical + highest_similarity) < least:
                     continue
-                if lexical > 0.0:
+                if lexical > 0.0 or section in (ranking.vectors or ()):
                     other = found[section] = replace(ranking.candidate(section))
                 else:
                     found[section] = Candidate(section, score, relation=relation, by_graph=True, links=(why,))

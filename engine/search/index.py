@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openknowledge.engine import limits
@@ -25,7 +26,9 @@ from openknowledge.engine.search.vectors import LEAST_SIMILARITY, LocalVectors, 
 
 if TYPE_CHECKING:
     from openknowledge.engine.search.arrays import ArrayScorer
+    from openknowledge.engine.search.embeddings import Endpoint
     from openknowledge.engine.search.postings import IndexedText
+    from openknowledge.engine.search.routes import VectorRoute
     from openknowledge.schemas.search import SearchResultSet
 
 DEFAULT_LIMIT = 12
@@ -57,6 +60,9 @@ class Filters:
         return not self.tags or any(tag.strip().casefold() in self.tags for tag in page.tags)
 
 
+NO_FILTERS = Filters()
+
+
 def _folded(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text.strip().casefold() for text in texts if text.strip()))
 
@@ -71,6 +77,8 @@ class Ranking:
     first: FirstPass
     filters: Filters
     query_vector: Vector | None
+    vectors: dict[int, float] | None = None
+    """The similarities of a vector route; without one, those of ranked sections are made here."""
     _scored: dict[int, Candidate] = field(default_factory=dict)
 
     @cached_property
@@ -92,19 +100,29 @@ class Ranking:
     def _score(self, section: int) -> Candidate:
         lexical = round2(self.first.score(section))
         similarity = self.similarity(section)
+        share = self.index.weights.vector * similarity
+        # a section that only the vector route found has its score from there
+        score = lexical if lexical else round2(share * max(1.0, self.best_lexical))
         return Candidate(
             section,
-            score=round2(lexical + self.index.weights.vector * similarity),
+            score=round2(score + share),
             lexical=lexical,
             vector=similarity,
         )
 
     def similarity(self, section: int) -> float:
-        """Return the cosine between the local vectors of the query and a section; 0 below 0.25."""
+        """Return the similarity of a section to the query; 0 where the vector route did not find it."""
+        if self.vectors is not None:
+            return self.vectors.get(section, 0.0)
         if self.query_vector is None:
             return 0.0
         similarity = self.index.vectors.similarity(self.query_vector, section)
         return similarity if similarity >= LEAST_SIMILARITY else 0.0
+
+    @cached_property
+    def best_lexical(self) -> float:
+        """The highest lexical score."""
+        return max((round2(self.first.score(section)) for section in self.first.best(1)), default=0.0)
 
     def top(self, count: int) -> list[Candidate]:
         """Return the ``count`` best sections, by score, path and line.
@@ -114,7 +132,9 @@ class Ranking:
         pool = self.first.best(max(50, 5 * count))
         lexical = sorted((self.first.score(section) for section in pool), reverse=True)
         least = (lexical[count - 1] if len(lexical) >= count else 0.0) - self.index.weights.vector - 0.01
-        found = [self.candidate(section) for section in pool if self.first.score(section) >= least]
+        pool = [section for section in pool if self.first.score(section) >= least]
+        pool = list(dict.fromkeys([*pool, *(self.vectors or ())]))
+        found = [self.candidate(section) for section in pool]
         found.sort(key=lambda candidate: (-candidate.score, candidate.section))
         return found[:count]
 
@@ -148,6 +168,11 @@ class SearchIndex:
         """What occurrences weigh in each unit."""
         return factors_of(self.corpus, self.weights)
 
+    def prepare(self) -> None:
+        """Build the inverted index now, for a process that will answer many questions."""
+        self._asked = max(self._asked, 1)
+        _ = self.scorer, self.indexed
+
     @cached_property
     def scanned(self) -> ScannedText:
         """Finds words by scanning."""
@@ -172,13 +197,37 @@ class SearchIndex:
         """The local vectors."""
         return LocalVectors(self.corpus)
 
+    def local_route(self) -> VectorRoute:
+        """Return the vector route over hashed words and trigrams."""
+        from openknowledge.engine.search.routes import LocalRoute
+
+        return LocalRoute(self.vectors)
+
+    def embedding_route(self, endpoint: Endpoint, cache: Path | None = None) -> VectorRoute:
+        """Return the vector route over the model behind ``endpoint``, with its ``cache`` file if given."""
+        from openknowledge.engine.search.embeddings import EmbeddingClient
+        from openknowledge.engine.search.routes import EmbeddingRoute
+
+        return EmbeddingRoute(self.corpus, EmbeddingClient(endpoint), cache)
+
     @cached_property
     def links(self) -> LinkGraph:
         """The links between sections."""
         return LinkGraph(self)
 
-    def rank(self, query: str, *, filters: Filters = Filters(), fuzzy: bool = True) -> Ranking:
+    def rank(
+        self,
+        query: str,
+        *,
+        filters: Filters = NO_FILTERS,
+        fuzzy: bool = True,
+        route: VectorRoute | None = None,
+        vector_limit: int = 50,
+    ) -> Ranking:
         """Score all sections for ``query``.
+
+        With a ``route``, its ``vector_limit`` most similar sections are added. Without one, the similarity of
+        local vectors only helps to order what was found by words: on its own it finds noise.
 
         Raises ``LimitError`` for a query of more than ``TEXT_QUERY_RUNES`` characters.
         """
@@ -198,6 +247,9 @@ class SearchIndex:
         else:
             evidence = gather(read, self.indexed, fuzzy=fuzzy)
             first = self.scorer.score(evidence, allowed)
+        if route is not None:
+            near = route.nearest(query, vector_limit, allowed)
+            return Ranking(self, read, evidence, first, filters, None, near)
         vector = self.vectors.vector(normalise(query))
         return Ranking(self, read, evidence, first, filters, vector if any(vector) else None)
 
@@ -210,6 +262,7 @@ class SearchIndex:
         types: Iterable[str] = (),
         tags: Iterable[str] = (),
         fuzzy: bool = True,
+        route: VectorRoute | None = None,
     ) -> tuple[Ranking, list[Candidate]]:
         """Return the ranking of ``query`` and its first ``limit`` candidates, links followed or not.
 
@@ -217,7 +270,9 @@ class SearchIndex:
         """
         if limit < 1:
             raise UsageError(f"limit must be at least 1, not {limit}")
-        ranking = self.rank(query, filters=Filters.of(types, tags), fuzzy=fuzzy)
+        filters = Filters.of(types, tags)
+        pool = max(50, 5 * limit)
+        ranking = self.rank(query, filters=filters, fuzzy=fuzzy, route=route, vector_limit=pool)
         found = ranking.top(limit)
         if not no_expand:
             found = expand(ranking, found, limit)
@@ -242,6 +297,7 @@ class SearchIndex:
         fuzzy: bool = True,
         explain: bool = False,
         profiles: Profiles | None = None,
+        route: VectorRoute | None = None,
     ) -> SearchResultSet:
         """Return the sections found for ``query``; see ``results.search_results``."""
         from openknowledge.engine.search.results import search_results
@@ -256,4 +312,5 @@ class SearchIndex:
             fuzzy=fuzzy,
             explain=explain,
             profiles=profiles,
+            route=route,
         )

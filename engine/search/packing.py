@@ -21,6 +21,7 @@ from openknowledge.engine.search.rounding import round2
 
 if TYPE_CHECKING:
     from openknowledge.engine.search.index import Profiles, Ranking, SearchIndex
+    from openknowledge.engine.search.routes import VectorRoute
     from openknowledge.schemas.search import ContextResult, ContextSource
 
 DEFAULT_BUDGET = 2_400
@@ -178,6 +179,7 @@ def pack_context(
     fuzzy: bool = True,
     explain: bool = False,
     profiles: Profiles | None = None,
+    route: VectorRoute | None = None,
 ) -> ContextResult:
     """Return sections for ``query`` within ``budget`` tokens (a token is taken as four characters).
 
@@ -186,7 +188,13 @@ def pack_context(
     if budget < 1:
         raise UsageError(f"budget must be at least 1, not {budget}")
     ranking, found = index.ranked(
-        query, limit=limit, no_expand=no_expand, types=tuple(types), tags=tuple(tags), fuzzy=fuzzy
+        query,
+        limit=limit,
+        no_expand=no_expand,
+        types=tuple(types),
+        tags=tuple(tags),
+        fuzzy=fuzzy,
+        route=route,
     )
     packed = pack(ranking, packing_order(ranking, found, no_expand=no_expand), budget)
     sources = [

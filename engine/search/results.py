@@ -14,6 +14,7 @@ from openknowledge.engine.search.snippets import FormMatcher, highlight, snippet
 if TYPE_CHECKING:
     from openknowledge.engine.search.expansion import Candidate
     from openknowledge.engine.search.index import Profiles, Ranking, SearchIndex
+    from openknowledge.engine.search.routes import VectorRoute
     from openknowledge.schemas.common import Issue
     from openknowledge.schemas.search import SearchResult, SearchResultSet
 
@@ -168,6 +169,7 @@ def search_results(
     fuzzy: bool = True,
     explain: bool = False,
     profiles: Profiles | None = None,
+    route: VectorRoute | None = None,
 ) -> SearchResultSet:
     """Return the sections found for ``query``, best first.
 
@@ -176,7 +178,7 @@ def search_results(
     """
     types, tags = tuple(types), tuple(tags)
     ranking, found = index.ranked(
-        query, limit=limit, no_expand=no_expand, types=types, tags=tags, fuzzy=fuzzy
+        query, limit=limit, no_expand=no_expand, types=types, tags=tags, fuzzy=fuzzy, route=route
     )
     results = [search_result(ranking, candidate, profiles, explain=explain) for candidate in found]
     answer: SearchResultSet = {

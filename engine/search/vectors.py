@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from openknowledge.engine.bundle.document import Document
@@ -43,6 +44,8 @@ def token_buckets(token: str) -> tuple[int, tuple[int, ...]]:
 
 
 Vector = Sequence[float]
+_MARGIN = 1e-5  # 32-bit sums of numpy may differ by less than this from the exact cosine
+_CHUNK = 4_096
 
 
 class LocalVectors:
@@ -51,7 +54,7 @@ class LocalVectors:
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
         self._buckets: dict[str, tuple[int, tuple[int, ...]]] = {}
-        self._page_tokens: dict[int, tuple[str, str]] = {}
+        self._page_texts: dict[int, str] = {}
         self._sections: dict[int, Vector] = {}
 
     def vector(self, normalised: str) -> Vector:
@@ -70,23 +73,17 @@ class LocalVectors:
 
     def section_text(self, number: int) -> str:
         """Return the normalised text of all fields of a section."""
+        return f"{self._page_text(self.corpus.page_of[number])} {self._own_text(number)}"
+
+    def _page_text(self, number: int) -> str:
+        text = self._page_texts.get(number)
+        if text is None:
+            text = self._page_texts[number] = normalise(_page_fields(self.corpus.pages[number]))
+        return text
+
+    def _own_text(self, number: int) -> str:
         section = self.corpus.sections[number]
-        page_number = self.corpus.page_of[number]
-        parts = self._page_tokens.get(page_number)
-        if parts is None:
-            parts = self._page_tokens[page_number] = _page_parts(self.corpus.pages[page_number])
-        return normalise(
-            " ".join(
-                [
-                    parts[0],
-                    section.heading,
-                    " ".join(section.heading_path),
-                    parts[1],
-                    section.id,
-                    section.text,
-                ]
-            )
-        )
+        return normalise(" ".join([section.heading, *section.heading_path, section.id, section.text]))
 
     def section(self, number: int) -> Vector:
         """Return the vector of a section."""
@@ -98,6 +95,77 @@ class LocalVectors:
     def similarity(self, query: Vector, number: int) -> float:
         """Return the cosine between ``query`` and a section, from 0 to 1."""
         return cosine(query, self.section(number))
+
+    def nearest(self, query: Vector, count: int, allowed: Sequence[bool] | None = None) -> dict[int, float]:
+        """Return the ``count`` most similar sections with their similarities, of at least 0.25, best first.
+
+        ``allowed`` says for each page whether its sections count. Sections that tie are in their order.
+        """
+        import numpy as np
+
+        if not any(query):
+            return {}
+        rough = self._matrix @ np.asarray(query, np.float32)
+        if allowed is not None:
+            rough = np.where(np.asarray(allowed, bool)[np.asarray(self.corpus.page_of, int)], rough, 0.0)
+        found = np.flatnonzero(rough >= LEAST_SIMILARITY - _MARGIN)
+        if len(found) > count:
+            least = np.partition(rough[found], len(found) - count)[len(found) - count]
+            found = found[rough[found] >= least - _MARGIN]
+        exact = [(self.similarity(query, int(section)), int(section)) for section in found]
+        exact.sort(key=lambda pair: (-pair[0], pair[1]))
+        return {section: score for score, section in exact[:count] if score >= LEAST_SIMILARITY}
+
+    @cached_property
+    def _matrix(self) -> Any:
+        """The vectors of all sections in 32-bit floats, made in one go."""
+        import numpy as np
+
+        corpus = self.corpus
+        pages = self._counts([self._page_text(number) for number in range(len(corpus.pages))])
+        matrix = np.zeros((len(corpus.sections), DIMENSIONS), np.float32)
+        for start in range(0, len(corpus.sections), _CHUNK):
+            numbers = range(start, min(start + _CHUNK, len(corpus.sections)))
+            counts = self._counts([self._own_text(number) for number in numbers])
+            counts += pages[[corpus.page_of[number] for number in numbers]]
+            lengths = np.sqrt((counts * counts).sum(axis=1, keepdims=True))
+            matrix[start : numbers.stop] = counts / np.where(lengths == 0.0, 1.0, lengths)
+        return matrix
+
+    def _counts(self, texts: Sequence[str]) -> Any:
+        """Return the weighted counts of each text, not scaled."""
+        import numpy as np
+
+        numbers: dict[str, int] = {}
+        tokens: list[int] = []
+        sizes = []
+        for text in texts:
+            own = [numbers.setdefault(token, len(numbers)) for token in text.split()]
+            tokens.extend(own)
+            sizes.append(len(own))
+        buckets: list[int] = []
+        weights: list[float] = []
+        firsts = [0]
+        known = self._buckets
+        for token in numbers:
+            found = known.get(token)
+            if found is None:
+                found = known[token] = token_buckets(token)
+            buckets.extend((found[0], *found[1]))
+            weights.extend([1.0] + [WINDOW_WEIGHT] * len(found[1]))
+            firsts.append(len(buckets))
+        counts = np.zeros((len(texts), DIMENSIONS))
+        if not tokens:
+            return counts
+        ids = np.asarray(tokens)
+        rows = np.repeat(np.arange(len(texts)), sizes)
+        begin = np.asarray(firsts[:-1])[ids]
+        many = np.asarray(firsts[1:])[ids] - begin
+        offsets = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+        places = np.repeat(begin, many) + offsets
+        cells = np.repeat(rows, many) * DIMENSIONS + np.asarray(buckets)[places]
+        flat = np.bincount(cells, np.asarray(weights)[places], len(texts) * DIMENSIONS)
+        return flat.reshape(counts.shape)
 
 
 def scaled(words: list[int], windows: list[int]) -> Vector:
@@ -132,8 +200,8 @@ def metadata_text(value: Any) -> str:
     return " ".join(parts)
 
 
-def _page_parts(page: Document) -> tuple[str, str]:
+def _page_fields(page: Document) -> str:
     name = page.path.rpartition("/")[2]
     stem = name.rpartition(".")[0] or name
-    rest = " ".join([stem, page.path, page.type, page.kind, page.description, metadata_text(page.fields)])
-    return page.title, rest
+    parts = [page.title, stem, page.path, page.type, page.kind, page.description]
+    return " ".join([*parts, metadata_text(page.fields)])
