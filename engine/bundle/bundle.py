@@ -14,7 +14,13 @@ from openknowledge.engine.bundle.document import Document, document_id, parse_do
 from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.links import Resolver, Target, link_kind
 from openknowledge.engine.bundle.markdown import Link
-from openknowledge.engine.bundle.reading import parse_files, utf8_issue
+from openknowledge.engine.bundle.reading import (
+    WORTH_A_PROCESS,
+    OutlineBatch,
+    parse_files,
+    read_outlines,
+    utf8_issue,
+)
 from openknowledge.engine.bundle.sections import Section
 from openknowledge.engine.bundle.walk import FileState, bundle_root, walk
 from openknowledge.engine.errors import UsageError
@@ -46,6 +52,15 @@ class Bundle:
     directories: frozenset[str]
     issues: tuple[Issue, ...]
     undecoded: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        batch = OutlineBatch(self.documents) if len(self.documents) >= WORTH_A_PROCESS else None
+        for document in self.documents:
+            document.reader = batch
+
+    def read_outlines(self) -> None:
+        """Parse the Markdown of all pages now, where every one of them is going to be asked for."""
+        read_outlines(self.documents)
 
     @cached_property
     def index_sha256(self) -> str:
@@ -83,6 +98,7 @@ class Bundle:
     @property
     def sections(self) -> Iterator[Section]:
         """Every section in the order of path and line."""
+        self.read_outlines()
         for document in self.documents:
             yield from document.sections
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import astuple, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from openknowledge.engine.bundle.frontmatter import Frontmatter, split_frontmatter
 from openknowledge.engine.bundle.issues import Problem
-from openknowledge.engine.bundle.markdown import Heading, Link, Outline, outline
+from openknowledge.engine.bundle.markdown import Heading, Link, Outline
+from openknowledge.engine.bundle.markdown import outline as read_outline
 from openknowledge.engine.bundle.okf import Metadata, metadata_of, text_list, text_of
 from openknowledge.engine.bundle.sections import Section, cut_sections
 from openknowledge.engine.bundle.walk import FileState
@@ -16,9 +17,19 @@ from openknowledge.engine.bundle.walk import FileState
 Kind = Literal["concept", "index", "log"]
 
 
-@dataclass(slots=True)
+class OutlineReader(Protocol):
+    """Parses Markdown for many pages at once."""
+
+    def asked(self) -> None:
+        """Take note that one more outline is wanted; parse all the others where that pays."""
+
+
+@dataclass(slots=True, eq=False)
 class Document:
-    """A readable UTF-8 page of a bundle. Lines are those of the file, from 1."""
+    """A readable UTF-8 page of a bundle. Lines are those of the file, from 1.
+
+    Its Markdown is parsed when it is first asked for, and then never again.
+    """
 
     path: str
     id: str
@@ -26,7 +37,8 @@ class Document:
     data: bytes
     state: FileState | None
     frontmatter: Frontmatter
-    outline: Outline
+    reader: OutlineReader | None = None
+    _outline: Outline | None = None
     _sections: list[Section] | None = None
     _metadata: Metadata | None = None
     _by_anchor: dict[str, Section] | None = None
@@ -35,6 +47,20 @@ class Document:
     def reserved(self) -> bool:
         """Whether this is an ``index.md`` or ``log.md``."""
         return self.kind != "concept"
+
+    @property
+    def outline(self) -> Outline:
+        """What the page's Markdown holds."""
+        if self._outline is None and self.reader is not None:
+            self.reader.asked()
+        if self._outline is None:
+            self._outline = read_outline(self.frontmatter.body, self.frontmatter.body_line)
+        return self._outline
+
+    @property
+    def is_outlined(self) -> bool:
+        """Whether the page's Markdown has been parsed."""
+        return self._outline is not None
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -140,9 +166,9 @@ def decode_page(data: bytes) -> str:
     Raises ``UnicodeDecodeError`` when ``data`` is not UTF-8.
     """
     text = data.decode("utf-8")
-    if text.startswith("\ufeff"):
+    if text[:1] == "\ufeff":
         text = text[1:]
-    return text.replace("\r\n", "\n") if "\r\n" in text else text
+    return text.replace("\r\n", "\n") if "\r" in text else text
 
 
 def parse_document(path: str, data: bytes, state: FileState | None = None) -> Document:
@@ -150,46 +176,31 @@ def parse_document(path: str, data: bytes, state: FileState | None = None) -> Do
 
     Raises ``UnicodeDecodeError`` when ``data`` is not UTF-8.
     """
-    front = split_frontmatter(decode_page(data))
-    found = outline(front.body, front.body_line)
-    return Document(path, document_id(path), kind_of(path), data, state, front, found)
+    return Document(path, document_id(path), kind_of(path), data, state, split_frontmatter(decode_page(data)))
 
 
-Parsed = tuple[Any, ...]
-"""What parsing found in one page, in types that ``marshal`` can carry between processes."""
+Packed = tuple[Any, ...]
+"""What parsing found, without the text, in types that ``marshal`` can carry between processes."""
 
 
-def pack_parsed(document: Document) -> Parsed:
-    """Return what parsing ``document`` found, without its text."""
-    front, found = document.frontmatter, document.outline
+def pack_frontmatter(document: Document) -> Packed:
+    """Return what was found in the frontmatter of ``document``."""
+    front = document.frontmatter
     return (
-        (
-            front.present,
-            len(front.body),
-            front.body_line,
-            front.data,
-            len(front.source),
-            front.first_line,
-            [astuple(problem) for problem in front.problems],
-            front.closed,
-        ),
-        (
-            [tuple(heading) for heading in found.headings],
-            [tuple(link) for link in found.links],
-            found.explicit_ids,
-            found.html_ids,
-            found.footnotes,
-            found.hidden_lines,
-            found.code_lines,
-            found.code_blocks,
-            [astuple(problem) for problem in found.problems],
-        ),
+        front.present,
+        len(front.body),
+        front.body_line,
+        front.data,
+        len(front.source),
+        front.first_line,
+        [astuple(problem) for problem in front.problems],
+        front.closed,
     )
 
 
-def unpack_parsed(path: str, data: bytes, state: FileState | None, parsed: Parsed) -> Document:
-    """Return the document that ``pack_parsed`` took apart, with its text from ``data``."""
-    (present, body, body_line, values, source, first_line, front_problems, closed), rest = parsed
+def unpack_frontmatter(path: str, data: bytes, state: FileState | None, packed: Packed) -> Document:
+    """Return the document whose frontmatter ``pack_frontmatter`` took apart, with its text from ``data``."""
+    present, body, body_line, values, source, first_line, problems, closed = packed
     text = decode_page(data)
     front = Frontmatter(
         present,
@@ -198,11 +209,32 @@ def unpack_parsed(path: str, data: bytes, state: FileState | None, parsed: Parse
         values,
         _yaml_source(text, source),
         first_line,
-        [Problem(*problem) for problem in front_problems] if front_problems else [],
+        [Problem(*problem) for problem in problems] if problems else [],
         closed,
     )
-    headings, links, explicit_ids, html_ids, footnotes, hidden, code_lines, code_blocks, problems = rest
-    found = Outline(
+    return Document(path, document_id(path), kind_of(path), data, state, front)
+
+
+def pack_outline(document: Document) -> Packed:
+    """Return the outline of ``document``."""
+    found = document.outline
+    return (
+        [tuple(heading) for heading in found.headings],
+        [tuple(link) for link in found.links],
+        found.explicit_ids,
+        found.html_ids,
+        found.footnotes,
+        found.hidden_lines,
+        found.code_lines,
+        found.code_blocks,
+        [astuple(problem) for problem in found.problems],
+    )
+
+
+def unpack_outline(document: Document, packed: Packed) -> None:
+    """Give ``document`` the outline that ``pack_outline`` took apart."""
+    headings, links, explicit_ids, html_ids, footnotes, hidden, code_lines, code_blocks, problems = packed
+    document._outline = Outline(
         [Heading(*heading) for heading in headings],
         [Link(*link) for link in links],
         explicit_ids,
@@ -213,7 +245,6 @@ def unpack_parsed(path: str, data: bytes, state: FileState | None, parsed: Parse
         code_blocks,
         [Problem(*problem) for problem in problems] if problems else [],
     )
-    return Document(path, document_id(path), kind_of(path), data, state, front, found)
 
 
 def _yaml_source(text: str, length: int) -> str:

@@ -51,7 +51,7 @@ class Frontmatter:
         return line + self.first_line - 1, column
 
 
-_CLOSING = re.compile(r"^---[ \t]*$", re.MULTILINE)
+_CLOSING = re.compile(r"\n---[ \t]*+(?=\n|\Z)")
 
 
 def split_frontmatter(text: str) -> Frontmatter:
@@ -68,16 +68,16 @@ def split_frontmatter(text: str) -> Frontmatter:
         problems.append(
             Problem("frontmatter-format", "opening frontmatter marker must be exactly ---", 1, 1, "warning")
         )
-    closing = _CLOSING.search(text, end + 1) if end >= 0 else None
+    closing = _CLOSING.search(text, end) if end >= 0 else None
     if closing is None:
         problems.append(
             Problem("frontmatter", "frontmatter block is not closed: add a line --- after the last key", 1)
         )
         source = "" if end < 0 else text[end + 1 :]
         return Frontmatter(True, "", source.count("\n") + 2, source=source, problems=problems, closed=False)
-    source = text[end + 1 : closing.start()]
+    source = text[end + 1 : closing.start() + 1]
     closing_line = source.count("\n") + 2
-    if closing.group() != MARKER:
+    if closing.group() != "\n" + MARKER:
         problems.append(
             Problem(
                 "frontmatter-format",

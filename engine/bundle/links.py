@@ -6,8 +6,7 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
 LinkKind = Literal["anchor", "external", "local"]
@@ -24,8 +23,7 @@ def link_kind(href: str) -> LinkKind:
     return "local"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """Where a local link or path leads. ``path`` is bundle-relative, even when nothing is there."""
 
     path: str
@@ -74,7 +72,9 @@ class Resolver:
         return target
 
     def _resolve_path(self, path: str, folder: str, anchor: str) -> Target:
-        joined = path.lstrip("/") if path.startswith("/") else posixpath.join(folder, path)
+        joined = path.lstrip("/") if path.startswith("/") else f"{folder}/{path}" if folder else path
+        if joined in self._files:
+            return Target(joined, anchor, exists=True)
         cleaned = posixpath.normpath(joined) if joined else ""
         if cleaned == ".":
             cleaned = ""
@@ -97,6 +97,10 @@ class Resolver:
                 unicodedata.normalize("NFC", file): file for file in sorted(self._files) if not file.isascii()
             }
         return self._composed.get(unicodedata.normalize("NFC", path))
+
+    def leads_to_file(self, href: str, folder: str) -> bool:
+        """Whether ``href``, without fragment or escapes, written in ``folder``, plainly names a file."""
+        return (href[1:] if href[0] == "/" else f"{folder}/{href}" if folder else href) in self._files
 
     def has(self, path: str) -> bool:
         """Whether the bundle has a file at exactly ``path``."""

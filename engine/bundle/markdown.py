@@ -131,6 +131,13 @@ class _Scan:
         self._seen = (offset, points)  # the next place of a long line is counted from here
         return points + 1
 
+    def place_at(self, offset: int) -> tuple[int, int]:
+        """Return the file's line of a byte offset and the column, in code points from 1."""
+        index = bisect_right(self.starts, offset) - 1
+        if self.ascii:
+            return index + self.first_line, offset - self.starts[index] + 1
+        return index + self.first_line, self.column_at(offset)
+
     def last_line_of(self, start: int, end: int) -> int:
         """Return the last line of the range, not counting the line break that ends it."""
         while end > start and self.raw[end - 1] in b"\r\n":
@@ -199,102 +206,91 @@ def _without_annotation(scan: _Scan, removed: Outline) -> _Scan:
 
 
 def _read_blocks(scan: _Scan, *, tolerant: bool = False) -> None:  # noqa: C901 - one loop over a tagged union
+    """Go through the parser's events once. Ranges tell what encloses what, so ends do not count."""
     from pyromark import events_with_range
 
     found = scan.outline
-    depth = 0  # open quotes, lists, tables and footnote definitions
-    quotes_open = 0
-    row_start = -1  # start of the innermost list item or table row
-    rows: list[int] = []
+    container_end = 0  # of the outermost quote, list, table or footnote definition
+    quote_end = 0  # of the outermost quote
+    rows: list[tuple[int, int]] = []  # list items and table rows that may still be open
     block_start = 0
-    links_open = 0
-    heading_level = 0
+    block_line = (-1, 0)
+    heading = ""  # its level while one is open
     heading_start = 0
     heading_text: list[str] = []
     slugs = SlugCounter()
     spans = scan.code_spans if "[^" in scan.body else None
     event: Any
     for event, place in events_with_range(scan.body, options=_parser_options()):
+        if heading:
+            if type(event) is str:
+                if event.endswith("Break"):
+                    heading_text.append(" ")
+            elif text := event.get("Text") or event.get("Code"):
+                heading_text.append(text)
+            elif event.get("End") == _END_OF[heading]:
+                text = " ".join("".join(heading_text).split())
+                last = scan.last_line_of(place["start"], place["end"])
+                level = _LEVELS[heading]
+                found.headings.append(
+                    Heading(scan.line_at(heading_start), last, level, text, slugs.take(text))
+                )
+                heading = ""
         if type(event) is str:
-            if heading_level and event.endswith("Break"):
-                heading_text.append(" ")
             continue
-        for kind in event:  # exactly one
-            if kind == "Text":
-                if heading_level:
-                    heading_text.append(event[kind])
-            elif kind == "Start":
-                value = event[kind]
-                if place["start"] < scan.skip_until < place["end"] - 1 and depth == 0 and not tolerant:
-                    raise _Straddled
-                if type(value) is str:
-                    if value == "Paragraph":
-                        if depth == 0:
-                            block_start = place["start"]
-                    elif value in _ROWS:
-                        rows.append(row_start)
-                        row_start = place["start"]
-                    elif value == "HtmlBlock":
-                        _html_block(scan, place["start"], place["end"], depth)
-                    continue
-                for name, attributes in value.items():  # exactly one
-                    if name == "Link" or name == "Image":
-                        links_open += 1
-                        start = place["start"]
-                        if start >= scan.skip_until:
-                            block = row_start if row_start >= 0 else block_start
-                            line = scan.line_at(block)
-                            at = (scan.line_at(start), scan.column_at(start))
-                            found.links.append(Link(attributes["dest_url"], name == "Image", line, at))
-                    elif name == "Heading":
-                        if depth == 0:
-                            block_start = heading_start = place["start"]
-                            if block_start >= scan.skip_until:
-                                heading_level = _LEVELS[attributes["level"]]
-                                heading_text = []
-                    elif name == "CodeBlock":
-                        first = scan.line_at(place["start"])
-                        found.code_lines.append((first, scan.last_line_of(place["start"], place["end"])))
-                        if place["start"] >= scan.skip_until:
-                            found.code_blocks += 1
-                    elif name in _CONTAINERS:
-                        depth += 1
-                        if depth == 1:
-                            block_start = place["start"]
-                        if name == "BlockQuote":
-                            quotes_open += 1
-                            if quotes_open == 1:
-                                first = scan.line_at(place["start"])
-                                scan.quotes.append((first, scan.last_line_of(place["start"], place["end"])))
-            elif kind == "End":
-                value = event[kind]
-                if type(value) is str:
-                    if value in _ROWS:
-                        row_start = rows.pop()
-                    elif value in _CONTAINERS:
-                        depth -= 1
-                    continue
-                for name in value:  # exactly one
-                    if name == "Heading":
-                        if heading_level:
-                            text = " ".join("".join(heading_text).split())
-                            line = scan.line_at(heading_start)
-                            last = scan.last_line_of(place["start"], place["end"])
-                            slug = slugs.take(text)
-                            found.headings.append(Heading(line, last, heading_level, text, slug))
-                            heading_level = 0
-                    elif name in _CONTAINERS:
-                        depth -= 1
-                        if name == "BlockQuote":
-                            quotes_open -= 1
-            elif kind == "Code":
-                if heading_level:
-                    heading_text.append(event[kind])
-                if spans is not None:
-                    spans.append((place["start"], place["end"]))
+        if "Start" not in event:
+            if spans is not None and "Code" in event:
+                spans.append((place["start"], place["end"]))
+            continue
+        value = event["Start"]
+        start = place["start"]
+        if start < scan.skip_until < place["end"] - 1 and start >= container_end and not tolerant:
+            raise _Straddled
+        if type(value) is str:
+            if value == "Paragraph":
+                if start >= container_end:
+                    block_start = start
+            elif value in _ROWS:
+                rows.append((start, place["end"]))
+            elif value == "HtmlBlock":
+                _html_block(scan, start, place["end"], nested=start < container_end)
+            continue
+        for name in value:  # exactly one
+            if name == "Link" or name == "Image":
+                if start >= scan.skip_until:
+                    while rows and rows[-1][1] <= start:
+                        rows.pop()
+                    block = rows[-1][0] if rows else block_start
+                    if block_line[0] != block:
+                        block_line = (block, scan.line_at(block))
+                    attributes = value[name]
+                    href = attributes["dest_url"]
+                    if attributes["link_type"] == "Email" and not href.startswith("mailto:"):
+                        href = "mailto:" + href
+                    found.links.append(Link(href, name == "Image", block_line[1], scan.place_at(start)))
+            elif name == "Heading":
+                if start >= container_end:
+                    block_start = heading_start = start
+                    if start >= scan.skip_until:
+                        heading = value[name]["level"]
+                        heading_text = []
+            elif name == "CodeBlock":
+                found.code_lines.append((scan.line_at(start), scan.last_line_of(start, place["end"])))
+                if start >= scan.skip_until:
+                    found.code_blocks += 1
+            elif name in _CONTAINERS:
+                if start >= container_end:
+                    container_end = place["end"]
+                    block_start = start
+                if name == "BlockQuote" and start >= quote_end:
+                    quote_end = place["end"]
+                    scan.quotes.append((scan.line_at(start), scan.last_line_of(start, quote_end)))
 
 
-def _html_block(scan: _Scan, start: int, end: int, depth: int) -> None:
+_END_OF = {level: {"Heading": level} for level in _LEVELS}
+
+
+def _html_block(scan: _Scan, start: int, end: int, *, nested: bool) -> None:
     if start < scan.skip_until:
         return
     text = scan.raw[start:end].decode("utf-8")
@@ -305,7 +301,7 @@ def _html_block(scan: _Scan, start: int, end: int, depth: int) -> None:
     last = scan.last_line_of(start, end)
     opening = first.split("\n", 1)[0].strip()
     problems = scan.outline.problems
-    if depth == 0:
+    if not nested:
         if opening == _FOOTER:
             scan.skip_until = len(scan.raw) + 1
             last = scan.first_line + scan.raw.count(b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from openknowledge.engine.bundle.bundle import LATEST, SPEC_VERSIONS, Bundle
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.instants import parse_date, parse_instant
 from openknowledge.engine.bundle.issues import Issue, Severity
-from openknowledge.engine.bundle.links import link_kind
+from openknowledge.engine.bundle.links import Target, link_kind
 from openknowledge.engine.bundle.okf import ACTOR, STATUSES, text_of, verified_list
 from openknowledge.engine.bundle.slugs import slug
 from openknowledge.engine.errors import UsageError
@@ -112,11 +113,10 @@ def apply_overrides(issues: Iterable[Issue], overrides: Mapping[str, Override]) 
 def validate_okf(bundle: Bundle) -> list[Issue]:
     """Return every issue of the OKF rules in ``bundle``, unsorted. Claims are checked elsewhere."""
     issues = list(bundle.issues)
-    anchors: dict[str, frozenset[str]] = {}
+    links = _Links(bundle)
     for document in bundle.documents:
-        path = document.path
-        if document.frontmatter.problems or document.outline.problems:
-            issues.extend(problem.at(path) for problem in document.problems)
+        if document.frontmatter.problems:
+            issues.extend(problem.at(document.path) for problem in document.frontmatter.problems)
         if document.kind == "concept":
             issues.extend(_check_concept(document))
         elif document.kind == "index":
@@ -127,8 +127,9 @@ def validate_okf(bundle: Bundle) -> list[Issue]:
             issues.extend(_check_publish(document))
             if bundle.spec == "0.2":
                 issues.extend(_check_metadata(document))
-        if document.outline.links:
-            issues.extend(_check_links(bundle, document, anchors))
+        if not links.are_plainly_right(document):
+            issues.extend(problem.at(document.path) for problem in document.outline.problems)
+            issues.extend(links.check(document))
     return issues
 
 
@@ -348,7 +349,8 @@ def _check_sources(document: Document, value: Any) -> Iterator[Issue]:
         if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
             message = f"usage_count must be a whole number of at least 0, not {_shown(count)}"
             yield _issue(document, _RULE_02, message, *at, "usage_count")
-    if not known:
+    body = document.frontmatter.body
+    if not known or "[^" not in body or known.issuperset(_FOOTNOTE.findall(body)):
         return
     for label, line, column in document.outline.footnotes:
         if label not in known:
@@ -371,8 +373,7 @@ def _check_window(document: Document, value: Any, *path: str | int) -> Iterator[
 def _check_computation(document: Document, fields: dict[str, Any]) -> Iterator[Issue]:
     if not text_of(fields.get("runtime")):
         yield _issue(document, _RULE_02, "an Attested Computation needs runtime", "runtime")
-    has_code = any(heading.slug == "computation" for heading in document.outline.headings)
-    if not text_of(fields.get("computation")) and not (has_code and document.outline.code_blocks):
+    if not text_of(fields.get("computation")) and not _has_computation(document):
         message = "an Attested Computation needs computation, or one code block under # Computation"
         yield _issue(document, _RULE_02, message, "computation")
     parameters = fields.get("parameters")
@@ -385,31 +386,76 @@ def _check_computation(document: Document, fields: dict[str, Any]) -> Iterator[I
             yield _issue(document, _RULE_02, f"{name} must be a mapping with resource", name)
 
 
-def _check_links(bundle: Bundle, document: Document, anchors: dict[str, frozenset[str]]) -> Iterator[Issue]:
-    for link, target in bundle.local_links(document):
-        if target.exists and not target.anchor:
-            continue
-        line, column = link.at
-        if target.outside:
-            message = f"link {_shown(link.href)} leaves the bundle"
-        elif not target.exists:
-            message = f"link target {_shown(target.path)} does not exist"
-        else:
-            page = bundle.by_path.get(target.path)
-            if page is None:
-                continue
-            if target.path not in anchors:
-                anchors[target.path] = _anchor_names(page)
-            if _is_anchor(target.anchor, anchors[target.path]):
-                continue
-            message = f"link target {_shown(target.path)} has no anchor {_shown(target.anchor)}"
-        yield Issue(document.path, "link-target", "warning", message, line, column)
-
-
 _WEB_SLUG_DROPPED = re.compile(r"[^\w\- ]")
-
-
 _WEB_NUMBER = re.compile(r"-[0-9]+\Z")
+# what every inline link has, and the forms of it whose target is plain from the text alone
+_INLINE = "]("
+_PLAIN_INLINE = re.compile(
+    r"\]\((?:https?://[^\s()<>]*+|#[^\s()<>]*+|([^\s()<>\\&%?#:]++(?:#[^\s()<>\\&%]*+)?))\)"
+)
+_DEFINITION = "]:"
+_FOOTNOTE = re.compile(r"\[\^([^\[\]\s]++)\]")
+_FOOTNOTE_DEFINITION = re.compile(r"\[\^[^\[\]\s]++\]:")
+
+
+class _Links:
+    """Checks the links of pages against one bundle."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+        self._anchors: dict[str, frozenset[str]] = {}
+
+    def are_plainly_right(self, document: Document) -> bool:
+        """Whether the text alone shows that parsing its Markdown would find nothing to report.
+
+        Everything that could be a link is looked at, in code and comments too: when all of that leads
+        somewhere, so do the links. Most pages need no more.
+        """
+        if document.is_outlined:
+            return False
+        body = document.frontmatter.body
+        if "\x00" in body or "<!--" in body:
+            return False
+        if _DEFINITION in body and body.count(_DEFINITION) != len(_FOOTNOTE_DEFINITION.findall(body)):
+            return False
+        if _INLINE not in body:
+            return True
+        hrefs = _PLAIN_INLINE.findall(body)
+        if len(hrefs) != body.count(_INLINE):
+            return False
+        resolver = self._bundle.resolver
+        folder = document.path.rpartition("/")[0]
+        for href in hrefs:
+            if href and not resolver.leads_to_file(href, folder):
+                target = resolver.resolve(href, document.path)
+                if not target.exists or (target.anchor and self._misses(target)):
+                    return False
+        return True
+
+    def check(self, document: Document) -> Iterator[Issue]:
+        """Return an issue for each link of ``document`` that leads nowhere."""
+        for link, target in self._bundle.local_links(document):
+            if target.outside:
+                message = f"link {_shown(link.href)} leaves the bundle"
+            elif not target.exists:
+                message = f"link target {_shown(target.path)} does not exist"
+            elif target.anchor and self._misses(target):
+                message = f"link target {_shown(target.path)} has no anchor {_shown(target.anchor)}"
+            else:
+                continue
+            yield Issue(document.path, "link-target", "warning", message, *link.at)
+
+    def _misses(self, target: Target) -> bool:
+        """Whether ``target`` is a page on which its anchor names nothing."""
+        names = self._anchors.get(target.path)
+        if names is None:
+            page = self._bundle.by_path.get(target.path)
+            if page is None:
+                return False
+            names = self._anchors[target.path] = _anchor_names(page)
+        wanted = target.anchor.lower()
+        unnumbered = _WEB_NUMBER.sub("", wanted)  # forges count repeated headings from 1
+        return names.isdisjoint({target.anchor, wanted, unnumbered, slug(target.anchor)})
 
 
 def _anchor_names(page: Document) -> frozenset[str]:
@@ -422,15 +468,20 @@ def _anchor_names(page: Document) -> frozenset[str]:
     return frozenset(names)
 
 
-def _is_anchor(anchor: str, names: frozenset[str]) -> bool:
-    wanted = anchor.lower()
-    unnumbered = _WEB_NUMBER.sub("", wanted)  # forges count repeated headings from 1
-    return not names.isdisjoint({anchor, wanted, unnumbered, slug(anchor)})
-
-
 def _kind(value: Any) -> str:
     names = {dict: "a mapping", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
+
+
+def _has_computation(document: Document) -> bool:
+    """Whether the page has a code block under a heading Computation."""
+    found = document.outline
+    for index, heading in enumerate(found.headings):
+        if heading.slug == "computation":
+            below = (other.line for other in found.headings[index + 1 :] if other.level <= heading.level)
+            end = next(below, math.inf)
+            return any(heading.line < first < end for first, _ in found.code_lines)
+    return False
 
 
 _SHOWN = 200  # characters of a value that a message quotes

@@ -53,10 +53,6 @@ _NEEDS_EVENTS = re.compile(
     r"|^[ ]*-[ ]+-[ ]",
     re.MULTILINE,
 )
-# tabs and every white space beyond ASCII: the readers differ in where they allow and what they trim
-_CONTROL = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\ufffe\uffff]"
-)
 _DEEP_INDENT = "\n" + " " * 60
 _FLOW_COLON = re.compile(r":[,\[\]{}]")
 _COLON = re.compile(r"""["']:|:(?=[\s,\[\]{}]|$)""")
@@ -82,7 +78,9 @@ def read_yaml(text: str) -> YamlResult:
 
 def _is_harmless(text: str) -> bool:
     """Whether the fast reader reads ``text`` like the other one and within bounds, repeated keys aside."""
-    if text[-1:] != "\n" or text[0] in " \n{[#" or _CONTROL.search(text) or _DEEP_INDENT in text:
+    if text[-1:] != "\n" or text[0] in " \n{[#" or _DEEP_INDENT in text:
+        return False
+    if not text.replace("\n", "").isprintable():  # tabs, controls, and every white space beyond ASCII
         return False
     for mark in _SUSPECT_CHARACTERS:
         if mark in text and _NEEDS_EVENTS.search(text):
