@@ -123,7 +123,10 @@ def test_bytes_that_are_no_text_still_have_positions(tmp_path: Path) -> None:
 
 
 MARKDOWN = '# Top\n\n<a id="here"></a>\n## Section two\n\n## Übung 1\n\n`id="code"`\n'
-HTML = '<!-- <p id="no"> --><P ID=one>x</P><p class="id" id=\'two\'>y<p id="a&amp;b"><script>"<p id=three>"</script>'
+HTML = (
+    '<!-- <p id="no"> --><P ID=one>x</P><p class="id" id=\'two\'>y<p id="a&amp;b">'
+    '<script>"<p id=three>"</script>'
+)
 
 
 @pytest.mark.parametrize(
