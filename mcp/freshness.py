@@ -1,7 +1,7 @@
 """Keeps one store of the bundle and gives it out for as long as it is true.
 
 A look at every file's and directory's state (``lstat``) tells whether anything has changed; no file is read
-for it. A file's times have a granularity of some milliseconds, so a file that changed just before it was read
+for it. A file's times advance in steps, so a file that changed just before it was read
 might change once more without a trace: such files are compared by content until that moment is past.
 """
 
@@ -25,9 +25,9 @@ from openknowledge.engine.store import Store
 
 log = logging.getLogger("openknowledge.mcp")
 
-SETTLED_NS = 100_000_000
-"""A change this long ago has left its trace in the file's times; the coarsest clock in use ticks at 10 ms."""
-_WATCHED_SECONDS = 2.0  # a file whose time lies in the future is compared by content for this long
+SETTLED_NS = 2_000_000_000
+"""A change this long ago has left its trace in the file's times; the coarsest clock in use steps by 2 s."""
+_WATCHED_SECONDS = 4.0  # a file whose time lies in the future is compared by content for this long
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 State = tuple[int, int, int, int]
@@ -91,10 +91,10 @@ class Watch:
             if state is not None and state[2] >= self._horizon:
                 self._directory_changed_ns = max(self._directory_changed_ns, state[2])
         for page in bundle.documents:
-            if page.state is None:
-                self._add(page.path, None, page.data)
+            known = page.state
+            if known is None:  # it had changed just before it was read
+                self._add(page.path, self._lstat(page.path), page.data)
             else:
-                known = page.state
                 state = (known.size, known.modified_ns, known.changed_ns, known.inode)
                 self._add(page.path, state, page.data)
         for rel in (*bundle.assets, *bundle.undecoded):
@@ -111,12 +111,12 @@ class Watch:
         folder, _, name = rel.rpartition("/")
         self._folders[folder].names.append(os.fsencode(name))
         self._folders[folder].states.append(state)
-        if state is None or state[2] < self._horizon:
+        if state is None or max(state[1], state[2]) < self._horizon:
             return
         if data is None:
             data = self._read(rel)
         if data is not None:
-            self._unsettled[rel] = Unsettled(data, state[2], self._until)
+            self._unsettled[rel] = Unsettled(data, max(state[1], state[2]), self._until)
 
     def _read(self, rel: str) -> bytes | None:
         try:
