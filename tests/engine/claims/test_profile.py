@@ -121,6 +121,12 @@ FIELDS: list[tuple[str, dict[str, str | None], str, str]] = [
         "object.value has more than 400 digits; write it as a string",
     ),
     (
+        "401 digits",
+        {"object": "{ value: " + "7" * 401 + " }"},
+        "object:",
+        "object.value has more than 400 digits; write it as a string",
+    ),
+    (
         "language with a datatype",
         {"object": "{ value: hello, datatype: xsd:string, language: en }"},
         "object:",
