@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openknowledge.engine.clock import Clock, fixed_clock, system_clock
 from openknowledge.engine.errors import UsageError
 
 if TYPE_CHECKING:
+    from openknowledge.engine.search.routes import VectorRoute
     from openknowledge.engine.store import Store
 
 
@@ -75,3 +77,18 @@ def open_store_as_of(path: str, spec: str, result: dict[str, Any]) -> Store:
         raise OpenKnowledgeError("this result does not say when and with which access it was made")
     SETTINGS.now = format_instant(moment)
     return open_store(path, spec, access=labels)
+
+
+def vector_route(store: Store, url: str, model: str, cache: Path | None) -> VectorRoute | None:
+    """Return the route over an embedding service, ``None`` when no URL is given.
+
+    Raises ``UsageError`` for a URL that may not be used, or a model or cache without one.
+    """
+    if not url:
+        return None
+    import os
+
+    from openknowledge.engine.search.embeddings import TOKEN_VARIABLE, Endpoint
+
+    endpoint = Endpoint.of(url, model=model, token=os.environ.get(TOKEN_VARIABLE, ""))
+    return store.search_index.embedding_route(endpoint, cache)

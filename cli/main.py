@@ -8,7 +8,21 @@ import sys
 from typing import Annotated, NoReturn
 
 import typer
-from openknowledge.cli import audit, check, claims, export, inspect, query, rules, search, serve, validate
+from openknowledge.cli import (
+    audit,
+    check,
+    claims,
+    diff,
+    evaluate,
+    export,
+    init,
+    inspect,
+    query,
+    rules,
+    search,
+    serve,
+    validate,
+)
 from openknowledge.cli.context import SETTINGS
 from openknowledge.engine.errors import OpenKnowledgeError, UsageError
 from openknowledge.engine.version import __version__
@@ -83,6 +97,9 @@ claims.register(app)
 rules.register(app)
 check.register(app)
 audit.register(app)
+diff.register(app)
+init.register(app)
+evaluate.register(app)
 serve.register(app)
 
 _MESSAGE_LIMIT = 8_192

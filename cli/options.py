@@ -30,3 +30,33 @@ Strict = Annotated[
         "--strict", help="Refuse a bundle with an invalid claim instead of setting the claim aside."
     ),
 ]
+EmbeddingUrl = Annotated[
+    str,
+    typer.Option(
+        "--embedding-url",
+        metavar="URL",
+        envvar="OPENKNOWLEDGE_EMBEDDING_URL",
+        help="Take vectors from this OpenAI-compatible or Ollama service instead of making them here.",
+        show_default=False,
+    ),
+]
+EmbeddingModel = Annotated[
+    str,
+    typer.Option(
+        "--embedding-model",
+        metavar="NAME",
+        envvar="OPENKNOWLEDGE_EMBEDDING_MODEL",
+        help="The model to ask the service for.",
+        show_default=False,
+    ),
+]
+EmbeddingCache = Annotated[
+    Optional[Path],  # noqa: UP045 - typer reads this annotation at run time
+    typer.Option(
+        "--embedding-cache",
+        metavar="FILE",
+        envvar="OPENKNOWLEDGE_EMBEDDING_CACHE",
+        help="Keep the service's vectors in FILE.",
+        show_default=False,
+    ),
+]

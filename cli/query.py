@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
-from openknowledge.cli.options import Access, Out, Spec, Strict
+from openknowledge.cli.options import (
+    Access,
+    EmbeddingCache,
+    EmbeddingModel,
+    EmbeddingUrl,
+    Out,
+    Spec,
+    Strict,
+)
 
 if TYPE_CHECKING:
     from openknowledge.engine.query.sparql import Solutions
@@ -26,6 +34,10 @@ def query(
     path: Annotated[
         str, typer.Argument(metavar="PATH", help="The bundle's directory.", show_default=False)
     ] = ".",
+    text: Annotated[
+        Optional[str],  # noqa: UP045 - typer reads this annotation at run time
+        typer.Option("--text", metavar="QUERY", help="A question in words.", show_default=False),
+    ] = None,
     sparql: Annotated[
         Optional[str],  # noqa: UP045 - typer reads this annotation at run time
         typer.Option("--sparql", metavar="QUERY", help="A SPARQL 1.1 query.", show_default=False),
@@ -71,17 +83,46 @@ def query(
             "ntriples, nquads, trig, jsonld. Default: table on a terminal, else json (turtle for triples).",
         ),
     ] = "",
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Rows at most, 1 to 1000.")] = 1000,
+    limit: Annotated[
+        int,
+        typer.Option(
+            "--limit",
+            metavar="N",
+            help="Rows at most, 1 to 1000. Default: 1000; 12 with --text.",
+            show_default=False,
+        ),
+    ] = 0,
     timeout: Annotated[
         float,
         typer.Option("--timeout", metavar="SECONDS", help="Stop the query after this time, at most 30."),
     ] = 2.0,
-    access: Access = [],  # noqa: B006 - typer copies it
+    statuses: Annotated[
+        list[str],
+        typer.Option(
+            "--status", metavar="STATUS", help="With --text: only claims of this status. Repeatable."
+        ),
+    ] = [],  # noqa: B006 - typer copies it
+    include_stale: Annotated[
+        bool, typer.Option("--include-stale", help="With --text: show stale claims too.")
+    ] = False,
+    types: Annotated[
+        list[str], typer.Option("--type", metavar="TYPE", help="With --text: only pages of this type.")
+    ] = [],  # noqa: B006 - as above
+    tags: Annotated[
+        list[str], typer.Option("--tag", metavar="TAG", help="With --text: only pages with this tag.")
+    ] = [],  # noqa: B006 - as above
+    embedding_url: EmbeddingUrl = "",
+    embedding_model: EmbeddingModel = "",
+    embedding_cache: EmbeddingCache = None,
+    access: Access = [],  # noqa: B006 - as above
     strict: Strict = False,
     spec: Spec = "latest",
     out: Out = None,
 ) -> None:
-    """Ask the bundle in SPARQL or Datalog. Each row says where its things were read.
+    """Ask the bundle in words, SPARQL or Datalog, or in several of them at once.
+
+    One of --sparql and --datalog alone gives that language's result. With --text, or with both, the routes
+    are fused into one ranking. Every answer says where it was read.
 
     SPARQL sees the bundle's RDF graph; the usual prefixes (dcterms, okn, prov, rdf, schema, skos, xsd)
     need no declaration, and no query opens a network connection. Datalog sees the same facts as relations,
@@ -92,18 +133,42 @@ def query(
       okn query corpora/identity --sparql 'SELECT ?title { ?page okn:stale true ; dcterms:title ?title }'
       okn query corpora/http --datalog 'affected_by_stale(Page, Stale)' --explain
       okn query corpora/http --datalog 'risky(P)' --rules my.dl --profile openknowledge.closed-world/v1
+      okn query corpora/identity --text "session timeout" --datalog 'stale(C, "true")' --include-stale
       okn query --sparql 'CONSTRUCT WHERE { ?a dcterms:references ?b }' --format turtle
     """
-    from openknowledge.cli.context import open_store
+    from openknowledge.cli.context import open_store, vector_route
+    from openknowledge.engine import limits
     from openknowledge.engine.errors import UsageError
 
-    _check_bounds(limit, timeout, result_format)
     sparql_query = _query_text("--sparql", sparql, sparql_file)
     datalog_query = _query_text("--datalog", datalog, datalog_file)
-    if sparql_query is None and datalog_query is None:
-        raise UsageError("give a query: --sparql QUERY or --datalog ATOM (or a file of one)")
-    if sparql_query is not None and datalog_query is not None:
-        raise UsageError("give either --sparql or --datalog")
+    fused = text is not None or (sparql_query is not None and datalog_query is not None)
+    limit = limit if limit != 0 else 12 if fused else limits.RESULTS
+    _check_bounds(limit, timeout, result_format)
+    if text is None and sparql_query is None and datalog_query is None:
+        raise UsageError("give a query: --text QUERY, --sparql QUERY or --datalog ATOM (or a file of one)")
+    if fused:
+        from openknowledge.cli.hybrid import HybridRequest, answer_hybrid
+
+        store = open_store(path, spec, access=access, strict=strict)
+        hybrid_request = HybridRequest(
+            text=text,
+            sparql=sparql_query[0] if sparql_query else None,
+            datalog=datalog_query[0] if datalog_query else None,
+            rules=tuple(rules),
+            profile=profile,
+            result_format=result_format,
+            limit=limit,
+            timeout=timeout,
+            statuses=tuple(statuses),
+            include_stale=include_stale,
+            types=tuple(types),
+            tags=tuple(tags),
+        )
+        route = vector_route(store, embedding_url, embedding_model, embedding_cache)
+        answer_hybrid(store, hybrid_request, route, out)
+        return
+    _refuse_hybrid_options(statuses, include_stale, types, tags)
     store = open_store(path, spec, access=access, strict=strict)
     if datalog_query is not None:
         from openknowledge.cli.datalog import DatalogRequest, answer_datalog
@@ -113,10 +178,19 @@ def query(
         )
         answer_datalog(store, request, out)
     elif sparql_query is not None:
-        text, name = sparql_query
-        checked = store.check_sparql(text, graph_results=True, source=name)
+        query_text, name = sparql_query
+        checked = store.check_sparql(query_text, graph_results=True, source=name)
         solutions = store.solve_sparql(checked, limit=limit, timeout=timeout)
         _show(store, solutions, result_format, out, limit)
+
+
+def _refuse_hybrid_options(
+    statuses: list[str], include_stale: bool, types: list[str], tags: list[str]
+) -> None:
+    from openknowledge.engine.errors import UsageError
+
+    if statuses or include_stale or types or tags:
+        raise UsageError("--status, --include-stale, --type and --tag are for queries with --text")
 
 
 def _check_bounds(limit: int, timeout: float, result_format: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from openknowledge.engine.claims.evals import EvalCase
     from openknowledge.engine.claims.evidence import EvidenceStore
     from openknowledge.engine.claims.factset import FactSet
+    from openknowledge.engine.claims.model import Claim
     from openknowledge.engine.datalog import Answer, AnswerRow, FactBase, RuleText
     from openknowledge.engine.datalog import Limits as DatalogLimits
     from openknowledge.engine.datalog.checking import Finding
@@ -39,8 +41,10 @@ if TYPE_CHECKING:
     from openknowledge.engine.facts.facts import Source as FactSource
     from openknowledge.engine.facts.rdf import RdfFormat
     from openknowledge.engine.facts.terms import Node, Triple
+    from openknowledge.engine.query.hybrid import PolicyClaim
     from openknowledge.engine.query.sparql import Dataset, ParsedQuery, Solutions, Term
     from openknowledge.engine.search.index import SearchIndex
+    from openknowledge.engine.search.routes import VectorRoute
     from openknowledge.schemas.claims import (
         ClaimValidation,
         ConflictResult,
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
     from openknowledge.schemas.facts import FactSet as FactSetJson
     from openknowledge.schemas.get import GetResult
     from openknowledge.schemas.graph import DocumentGraph
+    from openknowledge.schemas.hybrid import HybridAnswer
     from openknowledge.schemas.listing import ListResult
     from openknowledge.schemas.search import ContextResult, SearchResultSet
     from openknowledge.schemas.sparql import SparqlResult
@@ -470,6 +475,107 @@ class Store:
             explain=explain,
             profiles=self.claim_profile,
         )
+
+    def hybrid(
+        self,
+        *,
+        text: str | None = None,
+        sparql: str | None = None,
+        datalog: Mapping[str, str] | None = None,
+        limit: int = 12,
+        types: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        structured_max: int | None = None,
+        statuses: Sequence[str] | None = None,
+        include_stale: bool = False,
+        route: VectorRoute | None = None,
+        timeout: float = limits.QUERY_SECONDS,
+        rules: Sequence[RuleText] = (),
+        served: bool = False,
+    ) -> HybridAnswer:
+        """Return one ranking over text, a SPARQL SELECT query and a Datalog query (at least one of them).
+
+        ``datalog`` has ``query`` and may have ``rules`` and ``ruleProfile``; ``rules`` are more rule texts.
+        ``structured_max`` is how many rows the structured routes give, ``statuses`` and ``include_stale``
+        which claims may be shown. With ``served`` the limits are those for clients of a server. Raises
+        ``RouteError`` naming the route that failed, ``UsageError`` for a question that asks nothing.
+        """
+        from openknowledge.engine.query.hybrid import STATUSES, DatalogRoute, Policies, SparqlRoute, hybrid
+
+        most = structured_max or min(max(5 * limit, 50), limits.RESULTS)
+        graph = None
+        if sparql:
+            graph = SparqlRoute(sparql, lambda rows: self._select(sparql, min(rows, most), timeout, served))
+        logic = None
+        if datalog:
+            given = datalog.get("rules", "")
+            texts = [*rules, *self._rule_texts(given)]
+            profile = datalog.get("ruleProfile", "")
+            query = datalog["query"]
+            logic = DatalogRoute(
+                query,
+                lambda rows: self._derive_rows(query, texts, profile, min(rows, most), timeout, served),
+                given,
+                profile,
+            )
+        policies = Policies(
+            claims=self._policy_claims(self.fact_set.claims),
+            hidden=self._policy_claims(
+                claim for claim in self.claim_set.claims if claim.id in self.fact_set.hidden_claims
+            ),
+            hidden_sources=self.fact_set.removed_sources,
+            statuses=tuple(statuses) if statuses is not None else STATUSES,
+            include_stale=include_stale,
+        )
+        return hybrid(
+            self.search_index,
+            text=text or "",
+            sparql=graph,
+            datalog=logic,
+            limit=limit,
+            types=types,
+            tags=tags,
+            policies=policies,
+            profiles=self.claim_profile,
+            route=route,
+            policy=self.policy,
+        )
+
+    def _policy_claims(self, claims: Iterable[Claim]) -> list[PolicyClaim]:
+        from openknowledge.engine.query.hybrid import PolicyClaim
+
+        stale = self.claim_set.stale
+        return [
+            PolicyClaim(
+                claim.id,
+                claim.path,
+                claim.status,
+                bool(stale.get(claim.id)),
+                claim.section_ref.removeprefix("#"),
+            )
+            for claim in claims
+        ]
+
+    def _rule_texts(self, text: str) -> list[RuleText]:
+        from openknowledge.engine.datalog import RuleText
+
+        return [RuleText(text)] if text else []
+
+    def _select(self, query: str, rows: int, timeout: float, served: bool) -> SparqlResult:
+        from openknowledge.engine.query.sparql import check_dataset_size
+
+        if served:
+            check_dataset_size(len(self.triples), limits.DATASET_QUADS_SERVED)
+        return self.sparql(query, limit=rows, timeout=timeout)
+
+    def _derive_rows(
+        self, query: str, rules: Sequence[RuleText], profile: str, rows: int, timeout: float, served: bool
+    ) -> DatalogResult:
+        from openknowledge.engine.datalog import Limits
+
+        base = Limits.served() if served else Limits.command_line()
+        bounds = replace(base, results=rows, seconds=timeout)
+        return self.datalog(query, rules=rules, profile=profile, limits=bounds)
 
     # Facts and RDF
 
