@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from openknowledge.engine.store import Store
     from openknowledge.schemas.sparql import SparqlResult
 
-RESULT_FORMATS = ("json", "table", "csv", "tsv", "xml", "srj")
+RESULT_FORMATS = ("json", "table", "text", "csv", "tsv", "xml", "srj")
 GRAPH_FORMATS = ("turtle", "ntriples", "nquads", "trig", "jsonld")
 
 
