@@ -51,9 +51,17 @@ class Judgement:
     claims: ClaimSet
     issues: tuple[Issue, ...]
 
-    def new_issues(self, before: Judgement, tolerated: Collection[str] = ()) -> list[Issue]:
-        """Return the issues that ``before`` did not have, without warnings of the rules ``tolerated``."""
+    def new_issues(
+        self, before: Judgement, tolerated: Collection[str] = (), renamed: tuple[str, str] | None = None
+    ) -> list[Issue]:
+        """Return the issues that ``before`` did not have, without warnings of the rules ``tolerated``.
+
+        With ``renamed``, an old term and a new one, an issue is not new because it now names the new term.
+        """
         known = {_key(issue) for issue in before.issues}
+        if renamed is not None:
+            old, new = f'"{renamed[0]}"', f'"{renamed[1]}"'
+            known |= {(path, rule, message.replace(old, new)) for path, rule, message in known}
         return [
             issue
             for issue in self.issues
@@ -200,16 +208,23 @@ class Workspace:
         ]
         return "".join(parts)
 
-    def save(self, *, dry_run: bool = False, tolerated: Collection[str] = ()) -> bool:
+    def save(
+        self,
+        *,
+        dry_run: bool = False,
+        tolerated: Collection[str] = (),
+        renamed: tuple[str, str] | None = None,
+    ) -> bool:
         """Write the change, or only try it; return whether any byte changed, or would.
 
-        Raises ``OpenKnowledgeError`` ("claim edit is invalid") when the bundle would have, or has after
+        ``tolerated`` and ``renamed`` are those of ``Judgement.new_issues``. Raises ``OpenKnowledgeError``
+        ("claim edit is invalid") when the bundle would have, or has after
         writing, an issue that it did not have before; and whatever a ``Transaction`` raises. After any
         exception all files are as they were.
         """
         if not self.changed:
             return False
-        _refuse(self.after.new_issues(self.before, tolerated))
+        _refuse(self.after.new_issues(self.before, tolerated, renamed))
         if dry_run:
             return True
         transaction = Transaction(self.root, disk=self._disk)
@@ -221,7 +236,8 @@ class Workspace:
 
         def verify() -> None:
             bundle = read_bundle(self.root, spec=self.before.bundle.spec, previous=self.before.bundle)
-            _refuse(judge(bundle, self._config, self.now).new_issues(self.before, tolerated))
+            now = judge(bundle, self._config, self.now)
+            _refuse(now.new_issues(self.before, tolerated, renamed))
 
         return transaction.commit(verify)
 

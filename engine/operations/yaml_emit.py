@@ -117,9 +117,12 @@ def _float_text(value: float) -> str:
     return text
 
 
-# Beginning with a letter rules out numbers, dates, times and every indicator at once.
-_PLAIN = re.compile(r"(?!\d)\w(?:[\w\-./@+%=~();!$*&?']|:(?=[\w/])|(?<! )#|[,\[\]{}|<>\"]| (?=[^ #]))*\Z")
-_PLAIN_IN_FLOW = re.compile(r"(?!\d)\w(?:[\w\-./@+%=~();!$*&']|:(?=[\w/])|(?<! )#| (?=[^ #]))*\Z")
+# Beginning with a letter, or with ./ or ../, rules out numbers, dates, times and every indicator at once.
+_RELATIVE = r"(?:(?:\.{1,2}/)+\.?(?=\w))?"
+_PLAIN = re.compile(
+    _RELATIVE + r"(?!\d)\w(?:[\w\-./@+%=~();!$*&?']|:(?=[\w/])|(?<! )#|[,\[\]{}|<>\"]| (?=[^ #]))*\Z"
+)
+_PLAIN_IN_FLOW = re.compile(_RELATIVE + r"(?!\d)\w(?:[\w\-./@+%=~();!$*&']|:(?=[\w/])|(?<! )#| (?=[^ #]))*\Z")
 _RESERVED = frozenset(
     "y n yes no on off true false null nil none inf nan infinity undefined".split()  # noqa: SIM905
 )
@@ -129,7 +132,7 @@ def _is_plain(value: str, *, in_flow: bool) -> bool:
     pattern = _PLAIN_IN_FLOW if in_flow else _PLAIN
     return (
         pattern.match(value) is not None
-        and value[0].isalpha()
+        and value.lstrip("./")[0].isalpha()
         and value.lower() not in _RESERVED
         and value.isprintable()
     )
