@@ -14,7 +14,7 @@ from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.okf import Source
 from openknowledge.engine.claims.evidence import EvidenceStore
 from openknowledge.engine.claims.findings import RULE, Finding, Place, Quarantined, shown
-from openknowledge.engine.claims.freshness import EvidenceState, Staleness, evidence_states, staleness
+from openknowledge.engine.claims.freshness import EvidenceState, Staleness, evidence_states, staleness, today
 from openknowledge.engine.claims.model import RELATION_KINDS, Claim
 from openknowledge.engine.claims.ontology import Ontology, OntologyChecker, read_ontology
 from openknowledge.engine.claims.profile import Page, ProfileReader, uses_profile
@@ -200,13 +200,17 @@ class _Judge:
         references.sort(key=lambda reference: (reference.claim_id, reference.document.path))
         states = {}
         stale = {}
+        day = today(now).isoformat()  # dates in this form are in the order of their text
         for claim in claims:
             own: tuple[EvidenceState, ...] = ()
-            if claim.verification is not None and claim.verification.evidence_versions:
+            verification = claim.verification
+            if verification is not None and verification.evidence_versions:
                 sources = self._sources.get(claim.path, {})
                 own = states[claim.id] = evidence_states(claim, sources, self._evidence, self._bundle.root)
-            if (own or claim.stale_after) and (reasons := staleness(claim, own, now)):
-                stale[claim.id] = reasons
+            if own or (claim.stale_after and claim.stale_after <= day):
+                reasons = staleness(claim, own, day)
+                if reasons:
+                    stale[claim.id] = reasons
         return ClaimSet(
             self._bundle,
             now,

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from openknowledge.engine.bundle.instants import format_instant, parse_date, start_of
+from openknowledge.engine.bundle.instants import format_instant, start_of
 from openknowledge.engine.bundle.okf import Source
 from openknowledge.engine.claims.evidence import EvidenceStore, is_remote, local_path
 from openknowledge.engine.claims.model import ENDED, Claim, EvidenceVersion
@@ -131,10 +131,10 @@ def evidence_states(
     return tuple(states)
 
 
-def staleness(claim: Claim, states: Iterable[EvidenceState], now: datetime) -> tuple[Staleness, ...]:
-    """Return every reason why the claim is stale at ``now``; empty when it is fresh."""
+def staleness(claim: Claim, states: Iterable[EvidenceState], day: str) -> tuple[Staleness, ...]:
+    """Return every reason why the claim is stale on ``day`` (YYYY-MM-DD); empty when it is fresh."""
     found: list[Staleness] = []
-    if claim.stale_after and (limit := parse_date(claim.stale_after)) and today(now) >= limit:
+    if claim.stale_after and claim.stale_after <= day:
         found.append(Staleness("date", "", claim.stale_after))
     for state in states:
         found.extend(

@@ -145,11 +145,12 @@ class Decision:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Claim:
     """One claim occurrence: what it says, and the page and place in ``claims`` where it stands.
 
-    Two claims are equal when they say the same, wherever they stand.
+    Two claims are equal when they say the same, wherever they stand. Nobody changes a claim; it is not frozen
+    because making a frozen one of so many fields costs as much as all its checks.
     """
 
     id: str

@@ -247,7 +247,7 @@ def _verified_until(facts: FactSet) -> Iterator[Fact]:
 
 def _text_generated(facts: FactSet) -> Iterator[Fact]:
     for claim in facts.claims:
-        if moment := text_generated(claim.document):
+        if claim.status == "verified" and (moment := text_generated(claim.document)):
             yield (claim.id, moment), ClaimPlace(facts.bundle, claim.document, field=("generated",))
 
 
@@ -441,7 +441,7 @@ SUPPORT_RELATIONS: tuple[Relation, ...] = (
     _support(
         "text_generated",
         "claim: claim, time: time",
-        "when the text of the page on which a claim stands was written, as the page says",
+        "when the text of the page on which a verified claim stands was written, as the page says",
     ),
     _support(
         "section_digest",

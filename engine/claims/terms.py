@@ -49,6 +49,7 @@ _PLAIN_IRI = re.compile(
     r"(?:https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:[/?][A-Za-z0-9._~:/?@!$&'()*+,;=-]*)?"
     r"|urn:[A-Za-z0-9._~:/?@!$&'()*+,;=-]*)(?:#[A-Za-z0-9._~:/?@!$&'()*+,;=-]*)?"
 ).fullmatch
+_PLAIN_LOCAL = re.compile(r"[A-Za-z0-9._~:/?@!$&'()*+,;=-]+").fullmatch
 _FORBIDDEN = re.compile('[\x00-\x20<>"{}|^`\\\\\x7f-\x9f\ud800-\udfff]')
 
 
@@ -73,13 +74,22 @@ def is_prefix(text: str) -> bool:
 
 
 class _Canonical(dict[str, str]):
-    """Canonical forms by term as written, found when first asked for; ``""`` for what is no term."""
+    """Canonical forms by term as written, found when first asked for; ``""`` for what is no term.
 
-    def __init__(self, terms: Namespaces) -> None:
+    ``plain`` are the prefixes to whose namespace plain characters can be added without another look: the
+    result is an IRI, and no other namespace begins with theirs.
+    """
+
+    def __init__(self, terms: Namespaces, plain: frozenset[str]) -> None:
         super().__init__()
         self._terms = terms
+        self._plain = plain
 
     def __missing__(self, term: str) -> str:
+        prefix, _, rest = term.partition(":")
+        if prefix in self._plain and _PLAIN_LOCAL(rest) is not None:
+            self[term] = term
+            return term
         found = self[term] = self._terms._find(term)
         return found
 
@@ -105,7 +115,12 @@ class Namespaces:
             )
             for prefix, iri in self.by_prefix.items()
         }
-        self.canonical: dict[str, str] = _Canonical(self)
+        plain = frozenset(
+            prefix
+            for prefix, iri in self.by_prefix.items()
+            if not self._rivals[prefix] and iri.endswith(("/", "#")) and _PLAIN_IRI(iri) is not None
+        )
+        self.canonical: dict[str, str] = _Canonical(self, plain)
         self._iris: dict[str, str] = {}
 
     def expand(self, term: str) -> str:
