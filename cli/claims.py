@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
+from openknowledge.cli.change import register_claims
 from openknowledge.cli.options import Access, Json, Out, Spec
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ IMPACT_FORMATS = ("json", "text", "dot")
 
 def register(app: typer.Typer) -> None:
     """Add the command group to ``app``."""
+    register_claims(claims_app, entities_app)
     app.add_typer(claims_app, name="claims")
 
 

@@ -35,7 +35,7 @@ def init(path: PathArgument = ".") -> None:
 
     root = Path(path)
     files = new_bundle(clock()())
-    taken = [name for name in files if _is_taken(root, name)]
+    taken = sorted((name for name in files if _is_taken(root, name)), key=lambda name: name.startswith("."))
     if taken:
         shown = ", ".join(taken[:5]) + (", ..." if len(taken) > 5 else "")
         raise OpenKnowledgeError(f"nothing was written: {shown} in {str(root)!r} already exists")

@@ -17,6 +17,7 @@ from openknowledge.cli import (
     export,
     init,
     inspect,
+    pin,
     query,
     rules,
     search,
@@ -100,6 +101,7 @@ audit.register(app)
 diff.register(app)
 init.register(app)
 evaluate.register(app)
+pin.register(app)
 serve.register(app)
 
 _MESSAGE_LIMIT = 8_192

@@ -84,14 +84,14 @@ def query(
         ),
     ] = "",
     limit: Annotated[
-        int,
+        Optional[int],  # noqa: UP045 - as above
         typer.Option(
             "--limit",
             metavar="N",
-            help="Rows at most, 1 to 1000. Default: 1000; 12 with --text.",
+            help="Rows at most, 1 to 1000. Default: 1000; 12 for fused answers.",
             show_default=False,
         ),
-    ] = 0,
+    ] = None,
     timeout: Annotated[
         float,
         typer.Option("--timeout", metavar="SECONDS", help="Stop the query after this time, at most 30."),
@@ -143,8 +143,8 @@ def query(
     sparql_query = _query_text("--sparql", sparql, sparql_file)
     datalog_query = _query_text("--datalog", datalog, datalog_file)
     fused = text is not None or (sparql_query is not None and datalog_query is not None)
-    limit = limit if limit != 0 else 12 if fused else limits.RESULTS
-    _check_bounds(limit, timeout, result_format)
+    most = limit if limit is not None else 12 if fused else limits.RESULTS
+    _check_bounds(most, timeout, result_format)
     if text is None and sparql_query is None and datalog_query is None:
         raise UsageError("give a query: --text QUERY, --sparql QUERY or --datalog ATOM (or a file of one)")
     if fused:
@@ -158,7 +158,7 @@ def query(
             rules=tuple(rules),
             profile=profile,
             result_format=result_format,
-            limit=limit,
+            limit=most,
             timeout=timeout,
             statuses=tuple(statuses),
             include_stale=include_stale,
@@ -174,14 +174,14 @@ def query(
         from openknowledge.cli.datalog import DatalogRequest, answer_datalog
 
         request = DatalogRequest(
-            datalog_query[0], tuple(rules), profile, explain, verify, result_format, limit, timeout
+            datalog_query[0], tuple(rules), profile, explain, verify, result_format, most, timeout
         )
         answer_datalog(store, request, out)
     elif sparql_query is not None:
         query_text, name = sparql_query
         checked = store.check_sparql(query_text, graph_results=True, source=name)
-        solutions = store.solve_sparql(checked, limit=limit, timeout=timeout)
-        _show(store, solutions, result_format, out, limit)
+        solutions = store.solve_sparql(checked, limit=most, timeout=timeout)
+        _show(store, solutions, result_format, out, most)
 
 
 def _refuse_hybrid_options(
