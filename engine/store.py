@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from openknowledge.schemas.graph import DocumentGraph
     from openknowledge.schemas.hybrid import HybridAnswer
     from openknowledge.schemas.listing import ListResult
+    from openknowledge.schemas.operations import ClaimProposal
     from openknowledge.schemas.search import ContextResult, SearchResultSet
     from openknowledge.schemas.sparql import SparqlResult
     from openknowledge.schemas.validation import ValidationReport
@@ -291,6 +292,17 @@ class Store:
     def claims_impact(self, identifier: str) -> dict[str, Any]:
         """Return ``claim_impact`` as the server sends it."""
         return {"schemaVersion": "1", "root": str(self.root), "impact": self.claim_impact(identifier)}
+
+    def propose_claim(
+        self, *, document: str, claim: Mapping[str, Any], reason: str, confidence: float
+    ) -> ClaimProposal:
+        """Return the proposal to add ``claim`` to a page; nothing is written.
+
+        Arguments and errors as for ``engine.operations.propose.propose_claim``.
+        """
+        from openknowledge.engine.operations.propose import propose_claim
+
+        return propose_claim(self, document=document, claim=claim, reason=reason, confidence=confidence)
 
     def fact_set_json(self) -> FactSetJson:
         """Return the semantic fact set: sources, claims, evidence and relations that may be seen."""
