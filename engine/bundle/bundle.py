@@ -15,10 +15,9 @@ from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.links import Resolver, Target, link_kind
 from openknowledge.engine.bundle.markdown import Link
 from openknowledge.engine.bundle.reading import (
-    WORTH_A_PROCESS,
-    OutlineBatch,
     parse_files,
     read_outlines,
+    read_outlines_together,
     utf8_issue,
 )
 from openknowledge.engine.bundle.sections import Section
@@ -54,9 +53,7 @@ class Bundle:
     undecoded: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        batch = OutlineBatch(self.documents) if len(self.documents) >= WORTH_A_PROCESS else None
-        for document in self.documents:
-            document.reader = batch
+        read_outlines_together(self.documents)
 
     def read_outlines(self) -> None:
         """Parse the Markdown of all pages now, where every one of them is going to be asked for."""

@@ -61,8 +61,15 @@ def read_outlines(documents: Sequence[Document]) -> None:
         unpack_outline(document, found)
 
 
-class OutlineBatch:
-    """Parses the Markdown of single pages of a bundle as it is asked for, then that of all others at once."""
+def read_outlines_together(documents: Sequence[Document]) -> None:
+    """Let ``documents`` parse their Markdown one by one as asked for, but all at once when many are."""
+    batch = _OutlineBatch(documents) if len(documents) >= WORTH_A_PROCESS else None
+    for document in documents:
+        document.reader = batch
+
+
+class _OutlineBatch:
+    """Counts the pages whose Markdown is asked for, and at some point parses that of all others."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents

@@ -189,6 +189,7 @@ class _Frame:
     """A collection that is being read: its value, and for a mapping the key that waits for its value."""
 
     value: Any
+    opening: Any
     anchor: str | None
     is_mapping: bool
     path: Path
@@ -223,7 +224,7 @@ class _EventReader:
             frame = self.stack.pop()
             if frame.anchor is not None:
                 self.open_anchors.discard(frame.anchor)
-            self._complete(frame.value, frame.size, event, frame.anchor)
+            self._complete(frame.value, frame.size, frame.opening, frame.anchor)
         elif name == "AliasEvent":
             self._alias(event)
         elif name == "DocumentStartEvent" and self.done:
@@ -239,7 +240,7 @@ class _EventReader:
         if event.anchor is not None:
             self.anchors.pop(event.anchor, None)
             self.open_anchors.add(event.anchor)
-        self.stack.append(_Frame(value, event.anchor, is_mapping, path))
+        self.stack.append(_Frame(value, event, event.anchor, is_mapping, path))
 
     def _place(self, event: Any) -> Path:
         """Record and return the path of the value that starts with ``event``."""
