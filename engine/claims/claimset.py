@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +12,7 @@ from openknowledge.engine.bundle.bundle import Bundle
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.okf import Source
+from openknowledge.engine.claims.anchors import Anchors
 from openknowledge.engine.claims.evidence import EvidenceStore
 from openknowledge.engine.claims.findings import RULE, Finding, Place, Quarantined, shown
 from openknowledge.engine.claims.freshness import EvidenceState, Staleness, evidence_states, staleness, today
@@ -275,7 +276,7 @@ class _Judge:
         for page in pages:
             path = page.document.path
             sources = sources_of.get(path, {})
-            anchors: _Anchors | None = None
+            anchors: Anchors | None = None
             for claim in page.claims:
                 for message, at in check(claim):
                     add(claim, message, at)
@@ -286,7 +287,7 @@ class _Judge:
                     continue
                 if claim.section_ref:
                     if anchors is None:
-                        anchors = _Anchors(page.document)
+                        anchors = Anchors(page.document)
                     if not anchors.has_one(claim.section_ref):
                         add(claim, anchors.problem(claim.section_ref), ("section_ref",))
                 for item in claim.evidence:
@@ -298,7 +299,7 @@ class _Judge:
     def _check_here(self, claim: Claim, document: Document) -> None:
         """Check what depends on the page against ``document``: of copies, the last page to declare the id."""
         if claim.section_ref:
-            anchors = _Anchors(document)
+            anchors = Anchors(document)
             if not anchors.has_one(claim.section_ref):
                 self._add(claim, anchors.problem(claim.section_ref), ("section_ref",))
         self._check_source(claim, self._sources.get(document.path, {}))
@@ -399,25 +400,6 @@ class _Judge:
             problem = checker.problem(task)
             if problem:
                 self._add(claim, problem, ("evidence", number, "selector"))
-
-
-class _Anchors:
-    """The places of one page that a ``section_ref`` can name."""
-
-    def __init__(self, document: Document) -> None:
-        self._explicit = Counter(name for name, _ in document.outline.explicit_ids)
-        self._slugs = Counter(heading.slug for heading in document.outline.headings)
-
-    def has_one(self, reference: str) -> bool:
-        name = reference[1:]
-        explicit = self._explicit.get(name, 0)
-        return explicit == 1 or (explicit == 0 and self._slugs.get(name, 0) == 1)
-
-    def problem(self, reference: str) -> str:
-        name = reference[1:]
-        explicit, slugs = self._explicit[name], self._slugs[name]
-        found = f"found {explicit}" if explicit else f"found {explicit}, and {slugs} headings with that slug"
-        return f"section_ref {shown(reference)} must match exactly one explicit HTML id in this page; {found}"
 
 
 def cycles(graph: Mapping[str, list[str]]) -> Iterator[list[str]]:

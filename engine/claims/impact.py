@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.links import link_kind
+from openknowledge.engine.claims.access import is_visible
 from openknowledge.engine.claims.evals import EvalCase
 from openknowledge.engine.claims.factset import FactSet
 from openknowledge.engine.claims.machine import cited_sources, claim_source_json, occurrence_json
@@ -115,9 +116,12 @@ def _affected_documents(facts: FactSet, claim: Claim, derived: list[DerivedClaim
 
 
 def _visible_resources(facts: FactSet, document: Document) -> list[str]:
-    if document.path not in facts.hidden:
-        return [source.resource for source in document.metadata.sources if source.resource]
-    return [source.resource for source in facts.sources_of(document).values() if source.resource]
+    is_open = document.path not in facts.hidden
+    return [
+        source.resource
+        for source in document.metadata.sources
+        if source.resource and (is_open or is_visible(source, facts.granted))
+    ]
 
 
 def _linking(facts: FactSet, path: str) -> list[str]:

@@ -7,6 +7,7 @@ from functools import partial
 
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.instants import format_instant, parse_instant
+from openknowledge.engine.claims.access import is_visible
 from openknowledge.engine.claims.evals import EvalCase
 from openknowledge.engine.claims.factset import FactSet
 from openknowledge.engine.claims.freshness import instant_of, today, valid_end, valid_start
@@ -325,10 +326,9 @@ def _decision(facts: FactSet) -> Iterator[Fact]:
 def _document_source(facts: FactSet) -> Iterator[Fact]:
     """The sources of pages that may be seen; restricted ones are no facts at all."""
     for document in facts.bundle.documents:
-        hidden = facts.hidden.get(document.path)
-        seen = facts.sources_of(document) if hidden is not None else None
+        is_open = document.path not in facts.hidden
         for source in document.metadata.sources:
-            if source.resource and (seen is None or seen.get(source.id) == source):
+            if source.resource and (is_open or is_visible(source, facts.granted)):
                 row = (document.id, source.id, source.resource)
                 yield row, ClaimPlace(facts.bundle, document, field=("sources", source.index))
 

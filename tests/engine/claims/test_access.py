@@ -101,6 +101,14 @@ def test_relations_and_references_go_with_a_claim_that_is_hidden() -> None:
     assert [row[1] for row in rows["document_source"] if row[0] == "page"] == ["open"]
 
 
+def test_a_public_source_without_an_id_stays_on_a_page_with_restricted_ones() -> None:
+    sources = SOURCES + "- resource: https://example.com/nameless\n"
+    sources += "- resource: https://example.com/nameless-secret\n  access: team:red\n"
+    facts = apply_access(claims_of({"page.md": page(claim(), sources=sources)}))[0]
+    found = [row[2] for row, _ in claim_sources(facts)["document_source"]()]
+    assert found == ["https://example.com/open", "https://example.com/nameless"]
+
+
 def test_restricted_knowledge_is_in_no_view() -> None:
     facts = seen()
     views = [
