@@ -237,9 +237,12 @@ def find_commit(objects: GitObjects, revision: str) -> Commit:
     """
     if not revision.strip() or any(ord(character) < 32 for character in revision):
         raise UsageError(f"{revision!r} is not a git revision; give a branch, a tag or a commit id")
-    (header,) = objects.info([revision + "^{commit}"])
-    if header is None:
+    (named,) = objects.info([revision])
+    if named is None:
         raise OpenKnowledgeError(_no_revision(objects, revision))
+    (header,) = objects.info([named[0] + "^{commit}"])
+    if header is None:
+        raise OpenKnowledgeError(f"git revision {revision!r} names a {named[1]}, not a commit")
     (found,) = objects.read([header[0]])
     seconds = re.search(rb"^committer .*> (-?\d{1,15}) [+-]\d{4}$", found[1] if found else b"", re.MULTILINE)
     if seconds is None:
@@ -252,9 +255,6 @@ def find_commit(objects: GitObjects, revision: str) -> Commit:
 
 
 def _no_revision(objects: GitObjects, revision: str) -> str:
-    (other,) = objects.info([revision])
-    if other is not None:
-        return f"git revision {revision!r} names a {other[1]}, not a commit"
     message = f"there is no git revision {revision!r} in this repository"
     if objects.repository.shallow:
         message += (
