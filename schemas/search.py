@@ -31,7 +31,7 @@ class Explanation(TypedDict):
     sectionScore: float
     pageScore: float
     pageShare: float
-    indexFactor: float
+    pageFactor: float
     vector: float
     routes: list[str]
     links: list[str]

@@ -94,7 +94,7 @@ def fold(text: str) -> str:
     """Return ``text`` with case and diacritics folded, separators as spaces, unspaced scripts as pairs."""
     if text.isascii():
         return text.encode().translate(_ASCII_LOWER).decode()
-    folded = unicodedata.normalize("NFKD", text.casefold())
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     folded = unicodedata.normalize("NFKC", _MARKS.sub("", folded)).translate(_CHARACTERS)
     return _UNSPACED.sub(_pairs, folded)
 

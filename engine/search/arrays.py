@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from openknowledge.engine.search.corpus import PAGE_FIELDS, SECTION_FIELDS, Corpus
 from openknowledge.engine.search.evidence import Evidence
 from openknowledge.engine.search.postings import Postings
-from openknowledge.engine.search.scoring import PAGE_SUMS, Factors, Weights, idf
+from openknowledge.engine.search.scoring import PAGE_SUMS, Factors, Weights, idf, page_factor
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,8 +36,8 @@ class ArrayScorer:
         self._sizes = first[1:] - first[:-1]
         self._known: dict[tuple[str, str], _Share] = {}
         self._remembered = 0
-        index = [weights.index_page if page.kind == "index" else 1.0 for page in corpus.pages]
-        self._page_factor = np.asarray([weights.scale * factor for factor in index], np.float64)
+        factors = [weights.scale * page_factor(page, weights) for page in corpus.pages]
+        self._page_factor_of = np.asarray(factors, np.float64)
         bounds = [*corpus.starts.values(), len(corpus.ends)]
         self._slices = {name: slice(bounds[at], bounds[at + 1]) for at, name in enumerate(corpus.starts)}
 
@@ -48,9 +48,9 @@ class ArrayScorer:
         weights = self._weights
         shares = [self._share(item) for item in evidence]
         own = _sum([share.sections for share in shares], len(self._page_of), weights.coverage)
-        by_page = _sum([share.pages for share in shares], len(self._page_factor), weights.page_coverage)
+        by_page = _sum([share.pages for share in shares], len(self._page_factor_of), weights.page_coverage)
         from_page = weights.page_share * by_page
-        factor = self._page_factor
+        factor = self._page_factor_of
         if allowed is not None:
             factor = np.where(np.asarray(allowed, bool), factor, 0.0)
         scores = np.repeat(from_page, self._sizes)

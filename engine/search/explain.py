@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openknowledge.engine.search.scoring import contribution
+from openknowledge.engine.search.scoring import contribution, page_factor
 
 if TYPE_CHECKING:
     from openknowledge.engine.search.expansion import Candidate
@@ -40,7 +40,6 @@ def explanation(ranking: Ranking, candidate: Candidate) -> Explanation:
         )
     known = {item.term for item in ranking.evidence}
     missing = [term.token for term in ranking.query.terms if term.token not in known and not term.optional]
-    is_index = corpus.pages[page].kind == "index"
     routes = ["bm25"] if candidate.lexical else []
     if candidate.vector:
         routes.append("vector")
@@ -52,7 +51,7 @@ def explanation(ranking: Ranking, candidate: Candidate) -> Explanation:
         "sectionScore": round(ranking.first.own_score(section), 4),
         "pageScore": round(ranking.first.page_score(page), 4),
         "pageShare": weights.page_share,
-        "indexFactor": weights.index_page if is_index else 1.0,
+        "pageFactor": page_factor(corpus.pages[page], weights),
         "vector": round(candidate.vector, 4),
         "routes": routes,
         "links": list(candidate.links),
@@ -65,11 +64,13 @@ def explanation(ranking: Ranking, candidate: Candidate) -> Explanation:
 def _lines(found: Explanation, candidate: Candidate) -> list[str]:
     lines = []
     if candidate.lexical:
-        lines.append(
+        line = (
             f"lexical {candidate.lexical:.2f}: section {found['sectionScore']:.3f} + "
             f"{found['pageShare']} x page {found['pageScore']:.3f}"
-            + (f", x {found['indexFactor']} as an index page" if found["indexFactor"] != 1.0 else "")
         )
+        if found["pageFactor"] != 1.0:
+            line += f", x {found['pageFactor']} as a page that lists or copies others"
+        lines.append(line)
     for term in found["terms"]:
         forms = f" as {', '.join(term['forms'])}" if term["forms"] and term["forms"] != [term["term"]] else ""
         where = ", ".join(term["fields"]) or "other sections of the page"

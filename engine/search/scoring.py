@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Protocol
 
+from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.search.corpus import PAGE_FIELDS, SECTION_FIELDS, Corpus
 from openknowledge.engine.search.evidence import Evidence
 from openknowledge.engine.search.hits import Counts, phrase_pattern
@@ -59,11 +60,12 @@ class Weights:
     page_share: float = 0.6
     coverage: float = 0.5
     page_coverage: float = 0.5
-    index_page: float = 0.4
+    secondary_page: float = 0.4
     scale: float = 10.0
     vector: float = 0.05
 
 
+MACHINE_FOLDER = ".openknowledge/"
 WEIGHTS = Weights()
 PAGE_SUMS = {"pageHeading": ("heading", "headingPath"), "pageBody": ("body",)}
 
@@ -99,6 +101,12 @@ def factors_of(corpus: Corpus, weights: Weights) -> Factors:
         share = b / average
         found[name] = [weight / (base + share * size) for size in sizes]
     return Factors(found)
+
+
+def page_factor(page: Document, weights: Weights) -> float:
+    """Return the factor of a page: less for those that only list others, or copy what others state."""
+    secondary = page.kind == "index" or page.path.startswith(MACHINE_FOLDER)
+    return weights.secondary_page if secondary else 1.0
 
 
 def idf(total: int, having: int) -> float:
@@ -180,7 +188,7 @@ def score_lists(
     for page, value in by_page.items():
         if allowed is not None and not allowed[page]:
             continue
-        factor = weights.scale * (weights.index_page if corpus.pages[page].kind == "index" else 1.0)
+        factor = weights.scale * page_factor(corpus.pages[page], weights)
         from_page = weights.page_share * value
         for section in range(first[page], first[page + 1]):
             scores[section] = (own.get(section, 0.0) + from_page) * factor
