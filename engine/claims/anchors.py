@@ -9,8 +9,8 @@ from functools import cached_property
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.claims.findings import shown
 
-# What could hide a later line from the reader: code, comments, quotations. Without any of it before a line, no
-# parser of Markdown is needed to know that the line counts.
+# What could hide a later line from the reader: code, comments, quotations. Without any of it before a line,
+# no parser of Markdown is needed to know that the line counts.
 _COVER = re.compile(r"```|~~~|<!--|(?:^|\s)>|(?:^|\n)(?: {4}| {0,3}\t)")
 
 
