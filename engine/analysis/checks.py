@@ -13,6 +13,7 @@ from openknowledge.engine.analysis.conclusions import Conclusions
 from openknowledge.engine.analysis.findings import Finding, Severity, ordered
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.issues import Issue
+from openknowledge.engine.bundle.okf import text_of
 from openknowledge.engine.bundle.validation import RULES
 from openknowledge.engine.claims.model import Claim
 from openknowledge.engine.datalog import Model, Proof, display_atom
@@ -186,14 +187,16 @@ class Places:
 
     def _of_term(self, term: str) -> tuple[str, int, int] | None:
         ontology = self._claims.ontology
-        for kind, known in (
-            ("entity", ontology.entities),
-            ("predicate", ontology.predicates),
-            ("role", ontology.evidence_roles),
+        for kind, field, known in (
+            ("entity", "entities", ontology.entities),
+            ("predicate", "predicates", ontology.predicates),
         ):
             if term in known:
                 document = ontology.home(kind, term)
-                return (document.path, *document.frontmatter.position("claim_ontology"))
+                items = document.fields["claim_ontology"].get(field, [])
+                names = [ontology.terms.canonical[text_of(item.get("id"))] for item in items]
+                at = (field, names.index(term)) if term in names else (field,)
+                return (document.path, *document.frontmatter.position("claim_ontology", *at))
         return None
 
 

@@ -100,7 +100,7 @@ def policy_findings(
     Policies that have a fault are not run at all, so that no gate passes by a rule that was left out.
     """
     stated, problems = _read(texts)
-    if problems or not stated:
+    if problems:
         return [], problems
     program = [*texts]
     for item in stated:
@@ -108,6 +108,9 @@ def policy_findings(
     bounds = replace(Limits.command_line(), rule_bytes=None)
     try:
         model = conclusions.derive_own(program, bounds)
+        if not stated:
+            problem = "no policy derives finding(Severity, Subject, Message), so none can find anything"
+            return [], [_error(texts[0].source, problem, 1, 1)]
         return _results(conclusions, stated, model)
     except DatalogError as error:
         source = error.source.partition(" (")[0]
