@@ -4,37 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 from openknowledge.engine.errors import OpenKnowledgeError
 from openknowledge.engine.store import Store
 
 if TYPE_CHECKING:
     from openknowledge.schemas.validation import ValidationReport
-
-
-class Questions(Protocol):
-    """What a store answers of claims, and by several routes at once."""
-
-    def hybrid(
-        self,
-        *,
-        text: str | None,
-        sparql: str | None,
-        datalog: Mapping[str, str] | None,
-        limit: int,
-        structured_max: int,
-    ) -> Mapping[str, Any]: ...
-
-    def claims_find(self, query: str) -> Mapping[str, Any]: ...
-
-    def claims_stale(self) -> Mapping[str, Any]: ...
-
-    def claims_impact(self, identifier: str) -> Mapping[str, Any]: ...
-
-    def propose_claim(
-        self, *, document: str, claim: Mapping[str, Any], reason: str, confidence: float
-    ) -> Mapping[str, Any]: ...
 
 
 class Snapshot:
@@ -54,7 +30,7 @@ class Snapshot:
         return self.report["issues"]  # type: ignore[return-value]
 
     @property
-    def questions(self) -> Questions:
+    def public(self) -> Store:
         """The store, asked from public sources alone.
 
         Raises ``OpenKnowledgeError`` when it has been given access to restricted sources: it would show them
@@ -64,4 +40,15 @@ class Snapshot:
             raise OpenKnowledgeError(
                 "restricted sources are not served; open the store without access labels"
             )
-        return cast("Questions", self.store)
+        return self.store
+
+    def propose_claim(
+        self, *, document: str, claim: Mapping[str, Any], reason: str, confidence: float
+    ) -> dict[str, Any]:
+        """Return a proposal. Nothing is written. Raises ``OpenKnowledgeError`` for one that is no good."""
+        from openknowledge.engine.operations.propose import propose_claim
+
+        found = propose_claim(
+            self.public, document=document, claim=claim, reason=reason, confidence=confidence
+        )
+        return dict(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from openknowledge.engine import limits
@@ -41,7 +42,7 @@ def search(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str, Any]:
     budget = given.budget
     while True:
         found: dict[str, Any] = dict(
-            snapshot.store.context(
+            snapshot.public.context(
                 given.query,
                 budget=budget,
                 limit=given.limit,
@@ -104,7 +105,7 @@ def _shortened(report: dict[str, Any], issues: list[dict[str, Any]], count: int)
         for name, items in lists.items()
         if len(items) < len(report[name])
     ]
-    rest = f"run: okn validate {report['root']} --format json"
+    rest = f"run: okn validate {quote(report['root'])} --json"
     return {**report, **lists, "truncation": {"lists": cuts, "rest": rest}}
 
 
@@ -119,14 +120,15 @@ def query(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str, Any]:
             datalog["rules"] = given.datalog.rules
         if given.datalog.rule_profile:
             datalog["ruleProfile"] = given.datalog.rule_profile
-    asked = snapshot.questions.hybrid(
+    asked = snapshot.public.hybrid(
         text=given.text or None,
         sparql=given.sparql or None,
         datalog=datalog,
         limit=given.limit,
         structured_max=max(50, 5 * given.limit),
+        served=True,
     )
-    found = dict(asked)
+    found: dict[str, Any] = dict(asked)
     rest = "ask with a smaller limit or more narrowly; okn query on the command line gives all"
     reply = fit(found, ("policy.quarantined", "rejections", "results"), rest)
     if not fits(reply) or (found["results"] and not reply["results"]):
@@ -141,7 +143,7 @@ def claims_find(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str, A
     """Return the claims that match a query."""
     given = read.find_arguments(arguments)
     snapshot = current()
-    found = {**snapshot.questions.claims_find(given.query), "revision": snapshot.store.revision}
+    found = {**snapshot.public.claims_find(given.query), "revision": snapshot.store.revision}
     found |= cited_issues(snapshot.issues, (match["path"] for match in found["matches"]))
     return fit(
         found,
@@ -156,10 +158,12 @@ def claims_stale(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str, 
 
     read.required(NoArguments, arguments)
     snapshot = current()
-    found = {**snapshot.questions.claims_stale(), "revision": snapshot.store.revision}
+    found = {**snapshot.public.claims_stale(), "revision": snapshot.store.revision}
     found |= cited_issues(snapshot.issues, (claim["path"] for claim in found["claims"]))
     return fit(
-        found, ("policy.quarantined", "issues", "claims"), f"run: okn claims stale {found['root']} --json"
+        found,
+        ("policy.quarantined", "issues", "claims"),
+        f"run: okn claims stale --path {quote(found['root'])} --json",
     )
 
 
@@ -181,9 +185,11 @@ def claims_impact(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str,
     """Return what depends on a claim."""
     given = read.impact_arguments(arguments)
     snapshot = current()
-    found = {**snapshot.questions.claims_impact(given.claim_id), "revision": snapshot.store.revision}
+    found = {**snapshot.public.claims_impact(given.claim_id), "revision": snapshot.store.revision}
     lists = tuple(f"impact.{name}" for name in _IMPACT_LISTS)
-    reply = fit(found, lists, f"run: okn claims impact {given.claim_id} --json")
+    reply = fit(
+        found, lists, f"run: okn claims impact {quote(given.claim_id)} --path {quote(found['root'])} --json"
+    )
     if not fits(reply):
         raise ToolFailure(
             f"the impact of {given.claim_id} is larger than a reply may be; "
@@ -198,10 +204,8 @@ def claims_propose(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str
     snapshot = current()
     claim = given.claim.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
     claim["status"] = "proposed"
-    proposal = dict(
-        snapshot.questions.propose_claim(
-            document=given.document, claim=claim, reason=given.reason, confidence=given.confidence
-        )
+    proposal = snapshot.propose_claim(
+        document=given.document, claim=claim, reason=given.reason, confidence=given.confidence
     )
     if not fits(proposal):
         raise ToolFailure(

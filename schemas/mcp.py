@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from openknowledge.engine import limits
 from openknowledge.schemas.claims import ImpactResult, ScoredOccurrence, StaleOccurrence
 from openknowledge.schemas.common import Issue, Policy, Revision
+from openknowledge.schemas.hybrid import HybridAnswer
 from openknowledge.schemas.search import ContextResult
 from openknowledge.schemas.validation import ValidationReport
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -362,17 +363,9 @@ class ValidateReply(ValidationReport):
     truncation: NotRequired[Truncation]
 
 
-class QueryReply(TypedDict):
+class QueryReply(HybridAnswer):
     """Ranked answers of all routes, each with its sources and, for rules, its proof."""
 
-    schemaVersion: str
-    root: str
-    revision: Revision
-    query: dict[str, JsonValue]
-    routes: list[dict[str, JsonValue]]
-    fusion: dict[str, JsonValue]
-    results: list[dict[str, JsonValue]]
-    rejections: list[dict[str, JsonValue]]
     truncation: NotRequired[Truncation]
 
 

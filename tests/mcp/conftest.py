@@ -29,13 +29,7 @@ SECONDS = 30.0
 
 def okn_command() -> list[str]:
     """Return how the installed command is started."""
-    program = (
-        "import sys; from openknowledge.cli import main, serve\n"
-        "names = [c.name for c in main.app.registered_commands]\n"
-        "'mcp' in names or serve.register(main.app)\n"
-        "main.main()"
-    )
-    return [sys.executable, "-c", program]
+    return [str(Path(sys.executable).with_name("okn"))]
 
 
 def server_command(bundle: Path | str, *options: str) -> list[str]:

@@ -65,6 +65,13 @@ ARGUMENTS = st.fixed_dictionaries(
         "noExpand": VALUES,
         "filters": VALUES | st.just({"types": ["Guide"]}),
         "claimId": VALUES,
+        "text": VALUES | st.just("walrus"),
+        "sparql": VALUES | st.sampled_from(["SELECT * { ?s ?p ?o } LIMIT 3", "ASK {}", "SELECT"]),
+        "datalog": VALUES
+        | st.fixed_dictionaries(
+            {"query": st.sampled_from(["document(A,B,C)", "p(X)", "p("])},
+            optional={"rules": VALUES | st.just("p(X) :- document(X,_,_)."), "ruleProfile": VALUES},
+        ),
         "document": VALUES,
         "claim": VALUES,
         "reason": VALUES,
