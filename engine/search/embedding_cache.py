@@ -32,10 +32,11 @@ def read_cache(path: Path, model: EmbeddingModel) -> dict[str, array[float]]:
         return {}
     except OSError as error:
         raise _broken(path, error.strerror or "cannot be read") from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise _broken(path, "it is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise _broken(path, "it is not a regular file")
         check_limit(found.st_size)
         data = file.read(limits.EMBEDDING_CACHE_BYTES + 1)
     check_limit(len(data))
