@@ -126,7 +126,7 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """Return ``text`` on one line that a terminal shows as it is: what comes from outside gives no commands."""
+    """Return ``text`` on one line without control characters: what comes from outside gives no commands."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 

@@ -229,11 +229,12 @@ def _file_capture(bundle: Bundle, page: Document, source: Source, declared: str,
     if inside is None:
         raise OpenKnowledgeError(
             f"{shown(resource)} lies outside the bundle, and source {shown(source.id)} names no remote "
-            "resource that it could be a copy of; put the file into the bundle, or give the source its resource",
+            "resource that it could be a copy of; put the file into the bundle, or give the source its "
+            "resource",
             path=page.path,
         )
     relative = posixpath.relpath(inside, posixpath.dirname(page.path) or ".")
-    return _of_file(data, inside, quote(relative, safe="/-_.~$&+=:@!',;()*") if relative else relative)
+    return _of_file(data, inside, quote(relative, safe="/-_.~$&+=:@!',;()*"))
 
 
 def _inside(root: Path, given: Path) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -210,6 +211,8 @@ def _null_in(raw: Mapping[str, Any]) -> str:
     return ""
 
 
+_SUBJECT = re.compile(r"^(?:Value error, |(?:Input|List|String|Dictionary) (?=should ))")
+"""What pydantic begins a message with, in place of the field that is named here."""
 _BRANCHES = frozenset({"str", "bool", "int", "float", "constrained-str"})
 """How pydantic names the members of a union in a location; no reader knows these."""
 
@@ -221,7 +224,7 @@ def _reason(item: ErrorDetails) -> str:
             place += f"[{part}]"
         elif part not in _BRANCHES:
             place += f".{part}" if place else str(part)
-    message = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    message = _SUBJECT.sub("", item["msg"]).replace(" after validation", "")
     if item["type"] == "extra_forbidden":
         message = "is an unknown field"
         camel = _camel(str(item["loc"][-1]))
