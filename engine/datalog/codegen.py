@@ -66,6 +66,7 @@ class _Generator:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.functions: list[ast.stmt] = []
+        self.waiting: list[tuple[int, int, list[str]]] = []
         self.parameters = [
             "tick",
             "total",
@@ -79,8 +80,9 @@ class _Generator:
         self.hoist = self._hoisted()
 
     def module(self) -> ast.Module:
-        given = [f"v{variable}" for variable in self.shape.given]
-        self._function(0, 0, given)
+        self.waiting.append((0, 0, [f"v{variable}" for variable in self.shape.given]))
+        while self.waiting:
+            self._function(*self.waiting.pop())
         module = ast.Module(list(reversed(self.functions)), [])
         return ast.fix_missing_locations(module)
 
@@ -123,8 +125,9 @@ class _Generator:
     def _continue_elsewhere(
         self, body: list[ast.stmt], number: int, place: int, variables: list[str]
     ) -> None:
-        passed = [*variables, *(name for name in ("w", "tx", "nx") if self._defined(name, place))]
-        self._function(number + 1, place, passed)
+        extra = [n for n in ("w", "tx", "nx") if n not in variables and self._defined(n, place)]
+        passed = [*variables, *extra]
+        self.waiting.append((number + 1, place, passed))
         names = [*self.parameters, *(["n"] if self.shape.watched else []), *passed]
         call = ast.Call(_name(f"f{number + 1}"), [_name(name) for name in names], [])
         body.append(_assign("n", call) if self.shape.watched else ast.Expr(call))
@@ -269,7 +272,7 @@ class _Generator:
     def _emit(self, body: list[ast.stmt]) -> None:
         shape = self.shape
         if shape.collect:
-            body.append(ast.Expr(_method(_name("new"), "append", self._tuple(shape.head))))
+            body.append(ast.Expr(_method(_name("new"), "add", self._tuple(shape.head))))
             return
         if not shape.grouped:
             body.append(_assign("row", self._row(shape.head)))

@@ -267,33 +267,35 @@ class _Level:
     def run(self) -> None:
         evaluation = self.evaluation
         pending = self._fold()
-        sources = {predicate: evaluation.derived[predicate] for predicate in self.runs}
-        while True:
-            round_ = self.round
-            for view in self.views.values():
-                view.advance(round_ - 1)
+        active: dict[int, dict[Predicate, None]] = {}
+        for predicate in self.runs:
+            for round_ in evaluation.derived[predicate].round_order:
+                active.setdefault(round_, {})[predicate] = None
+        while self.round == 1 or active or pending:
+            newest = active.pop(self.round - 1, {})
             gathered: dict[Predicate, Any] = {}
-            if round_ == 1:
+            for predicate in newest:
+                if predicate in self.views:
+                    self.views[predicate].advance(self.round - 1)
+            if self.round == 1:
                 for clause in self.seeds:
                     self._apply(_Run(clause, None), (), gathered)
-            for predicate, relation in sources.items():
-                fresh = relation.fresh(round_ - 1)
-                if fresh:
-                    for run in self.runs[predicate]:
-                        self._apply(run, fresh, gathered)
-            for relation in sources.values():
-                relation.compact(round_ - 1)
-            for predicate, rows in pending.pop(round_, {}).items():
+            for predicate in newest:
+                fresh = evaluation.derived[predicate].fresh(self.round - 1)
+                for run in self.runs[predicate]:
+                    self._apply(run, fresh, gathered)
+            for predicate in newest:
+                evaluation.derived[predicate].compact(self.round - 1)
+            for predicate, rows in pending.pop(self.round, {}).items():
                 self._inject(predicate, rows, gathered)
             for predicate, new in gathered.items():
                 relation = evaluation.derived[predicate]
                 taken = _taken(new, relation.grouped)
                 if taken:
-                    evaluation.created(predicate, relation.add_round(round_, taken))
+                    evaluation.created(predicate, relation.add_round(self.round, taken))
+                    if predicate in self.runs:
+                        active.setdefault(self.round, {})[predicate] = None
             evaluation.budget.check_time()
-            last = max((len(relation.rounds) for relation in sources.values()), default=0)
-            if not pending and round_ >= last:
-                return
             self.round += 1
 
     def _apply(self, run: _Run, fresh: Fresh, gathered: dict[Predicate, Any]) -> None:

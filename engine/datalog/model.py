@@ -338,7 +338,7 @@ def _merged(parts: Sequence[Derived]) -> Derived:
     """Return the union; where a row is in several parts, its rounds there are the same."""
     rounds: dict[Row, int] = {}
     for part in parts:
-        for number in range(len(part.rounds)):
+        for number in part.round_order:
             for row in part.fresh_rows(number):
                 rounds[row] = min(number, rounds.get(row, number))
     merged = Derived(parts[0].arity)

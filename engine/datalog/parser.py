@@ -60,6 +60,8 @@ def parse_query(text: str, source: str = "query") -> Atom:
         raise parser.error("query", problem, parser.token.span)
     if parser.at_negation():
         raise parser.error("query", "a query is one positive atom, without negation", parser.token.span)
+    if any(parser.next_is(symbol) for symbol in COMPARISON_SYMBOLS):
+        raise parser.error("query", "a query is one atom; put comparisons into a rule", parser.token.span)
     atom = parser.atom()
     if parser.token.kind is Kind.SYMBOL and parser.token.text in (".", "?"):
         parser.advance()

@@ -104,14 +104,14 @@ def plan(
     delta: int | None = None,
     grouped_delta: bool = False,
     given: frozenset[int] = frozenset(),
-    collect: bool = False,
+    collect: tuple[int, ...] | None = None,
     watched: bool = False,
     check: Callable[[], None] | None = None,
 ) -> Plan:
     """Return the plan of ``clause``, with premise ``delta`` first, the others by selectivity.
 
-    With ``collect`` the plan finds all values of all variables, given those of ``given``; otherwise it emits
-    the rows of the head, and loops only over columns that something still needs.
+    With ``collect`` the plan finds the values of these variables, given those of ``given``, and otherwise
+    the rows of the head. It loops only over columns that something still needs.
     """
     return _Planner(clause, statistics, given, collect, check).plan(delta, grouped_delta, watched)
 
@@ -122,7 +122,7 @@ class _Planner:
         clause: Clause,
         statistics: Statistics,
         given: frozenset[int],
-        collect: bool,
+        collect: tuple[int, ...] | None,
         check: Callable[[], None] | None,
     ) -> None:
         self.check = check or (lambda: None)
@@ -149,12 +149,12 @@ class _Planner:
             else:
                 self._join(literal, later)
             self._filters()
-        head = tuple(range(self.clause.width)) if self.collect else self.clause.head.arguments
+        head = self.clause.head.arguments if self.collect is None else self.collect
         shape = Shape(
             steps=tuple(self.steps),
             head=head,
-            grouped=not self.collect and len(head) == 2,
-            collect=self.collect,
+            grouped=self.collect is None and len(head) == 2,
+            collect=self.collect is not None,
             given=tuple(sorted(self.given)),
             constants=len(self.clause.constants),
             indexes=len(self.indexes),
@@ -187,9 +187,7 @@ class _Planner:
         return self.statistics.matches(literal.predicate, columns)
 
     def _needed(self, later: Sequence[Literal]) -> set[int]:
-        if self.collect:
-            return set(range(self.clause.width))
-        needed = self.clause.head.variables()
+        needed = self.clause.head.variables() if self.collect is None else set(self.collect)
         for literal in (*later, *self.waiting_negative):
             needed |= literal.variables()
         for test in self.waiting_tests:

@@ -12,15 +12,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from openknowledge.engine.datalog.base import Index, IndexSpec, Row
-from openknowledge.engine.datalog.clauses import ANY, LoweredRule, Predicate, premise_order
+from openknowledge.engine.datalog.clauses import ANY, Clause, LoweredRule, Predicate, premise_order
 from openknowledge.engine.datalog.codegen import compiled
 from openknowledge.engine.datalog.folding import aggregate
+from openknowledge.engine.datalog.instance import FirstInstance, Join
 from openknowledge.engine.datalog.limits import Budget
-from openknowledge.engine.datalog.planning import Plan, Statistics, plan
+from openknowledge.engine.datalog.planning import Statistics, plan
 from openknowledge.engine.datalog.proof import ABSENCE, AGGREGATE, ASSERTED, COMPARISON, RULE, Proof
 from openknowledge.engine.datalog.values import Value, display, display_atom
 
-_STEPS = 4_000
+_STEPS = 2_000
+
+
+class _TooMany(Exception):
+    """A join has found more than was asked for."""
 
 
 class Source(Statistics, Protocol):
@@ -79,7 +84,8 @@ class Prover:
         self.source = source
         self.budget = budget
         self._proofs: dict[Fact, Proof] = {}
-        self._plans: dict[int, Callable[[Sequence[int]], list[Solution]]] = {}
+        self._plans: dict[int, Join] = {}
+        self._searches: dict[int, FirstInstance] = {}
         self._premises: dict[int, _Instantiation] = {}
 
     def prove(self, predicate: str, row: Row) -> Proof:
@@ -159,16 +165,11 @@ class Prover:
         given = _matched(rule.clause.head.arguments, row, rule.clause.constants)
         if given is None:
             return None
-        best: tuple[tuple[str, ...], tuple[_Premise, ...]] | None = None
-        instantiate = self._instantiation(rule)
-        for solution in self._solutions(rule, given):
-            if not instantiate.below(solution, height):
-                continue
-            premises = instantiate.premises(solution)
-            key = tuple(premise.atom for premise in premises)
-            if best is None or key < best[0]:
-                best = key, premises
-        return None if best is None else best[1]
+        search = self._searches.get(id(rule))
+        if search is None:
+            search = self._searches[id(rule)] = FirstInstance(rule, self.source, self._joined)
+        solution = search.find(given, height)
+        return None if solution is None else self._instantiation(rule).premises(solution)
 
     def _by_aggregate(self, rule: LoweredRule, row: Solution, height: int) -> tuple[_Premise, ...] | None:
         fold = rule.fold
@@ -202,34 +203,43 @@ class Prover:
 
     def _solutions(self, rule: LoweredRule, given: dict[int, int]) -> list[Solution]:
         """Return the values of all variables for which all premises hold, given some."""
-        call = self._plans.get(id(rule))
-        if call is None:
-            made = plan(
-                rule.clause,
-                self.source,
-                given=frozenset(given),
-                collect=True,
-                watched=self.budget.deadline is not None,
-                check=self.budget.check_time,
-            )
-            call = self._plans[id(rule)] = self._prepared(made, rule)
-        return call([given[variable] for variable in sorted(given)])
+        join = self._plans.get(id(rule))
+        if join is None:
+            variables = tuple(range(rule.clause.width))
+            join = self._plans[id(rule)] = self._joined(rule.clause, frozenset(given), variables)
+        return join([given[variable] for variable in sorted(given)]) or []
 
-    def _prepared(self, made: Plan, rule: LoweredRule) -> Callable[[Sequence[int]], list[Solution]]:
-        join = compiled(made.shape)
+    def _joined(
+        self, clause: Clause, given: frozenset[int], wanted: tuple[int, ...], most: int | None = None
+    ) -> Join:
+        made = plan(
+            clause,
+            self.source,
+            given=given,
+            collect=wanted,
+            watched=most is not None or self.budget.deadline is not None,
+            check=self.budget.check_time,
+        )
+        function = compiled(made.shape)
         indexes = [self.source.index(predicate, spec) for predicate, spec in made.indexes]
         tests = [self.source.test(operator) for operator in made.comparisons]
 
-        def tick() -> int:
-            self.budget.check_time()
-            return _STEPS
+        def join(values: Sequence[int]) -> list[Solution] | None:
+            found: set[Solution] = set()
 
-        def call(given: Sequence[int]) -> list[Solution]:
-            found: list[Solution] = []
-            join(tick, {}, found, (), *indexes, *rule.clause.constants, *tests, *given)
-            return found
+            def tick() -> int:
+                self.budget.check_time()
+                if most is not None and len(found) > most:
+                    raise _TooMany
+                return _STEPS
 
-        return call
+            try:
+                function(tick, {}, found, (), *indexes, *clause.constants, *tests, *values)
+            except _TooMany:
+                return None
+            return list(found)
+
+        return join
 
 
 class _Instantiation:

@@ -36,7 +36,8 @@ class Derived:
         self.grouped = arity == 2
         self.groups: dict[int, set[int]] = {}
         self.rows: dict[Row, int] = {}
-        self.rounds: list[Fresh] = []
+        self.rounds: dict[int, Fresh] = {}
+        self.round_order: list[int] = []
         self.size = 0
         self._compacted: set[int] = set()
         self._indexes: dict[IndexSpec, Index] = {}
@@ -72,9 +73,8 @@ class Derived:
 
     def add_round(self, round_: int, fresh: Fresh) -> int:
         """Take over ``fresh``, rows that are new in ``round_``; return how many they are."""
-        while len(self.rounds) <= round_:
-            self.rounds.append({} if self.grouped else [])
         self.rounds[round_] = fresh
+        self.round_order.append(round_)
         if self.grouped:
             count = 0
             groups = self.groups
@@ -93,7 +93,7 @@ class Derived:
 
     def compact(self, round_: int) -> None:
         """Hold the rows of ``round_``, which no join needs next, in less memory."""
-        if self.grouped and round_ < len(self.rounds):
+        if self.grouped and round_ in self.rounds:
             self._compacted.add(round_)
             fresh = self.rounds[round_]
             for first, seconds in fresh.items():
@@ -102,9 +102,7 @@ class Derived:
 
     def fresh(self, round_: int) -> Fresh:
         """Return the rows of ``round_`` as joins loop over them; falsy when there are none."""
-        if round_ >= len(self.rounds):
-            return ()
-        fresh = self.rounds[round_]
+        fresh = self.rounds.get(round_, ())
         if round_ in self._compacted:
             self._compacted.discard(round_)
             for first, seconds in fresh.items():
@@ -114,16 +112,16 @@ class Derived:
 
     def fresh_rows(self, round_: int) -> Iterable[Row]:
         """Return the rows of ``round_`` one by one."""
-        if round_ >= len(self.rounds):
+        fresh = self.rounds.get(round_)
+        if fresh is None:
             return ()
-        fresh = self.rounds[round_]
         if self.grouped:
             return ((first, second) for first, seconds in fresh.items() for second in seconds)
         return list(fresh)
 
     def rows_with_rounds(self) -> Iterator[tuple[tuple[int, ...], int]]:
         """Yield every row, always as a tuple, with its round."""
-        for round_ in range(len(self.rounds)):
+        for round_ in self.round_order:
             for row in self.fresh_rows(round_):
                 yield (row,) if self.arity == 1 else row, round_
 
@@ -136,7 +134,7 @@ class Derived:
         if known is None:
             if self._groups_by_round is None:
                 self._groups_by_round = {}
-                for round_, fresh in enumerate(self.rounds):
+                for round_, fresh in self.rounds.items():
                     for key, seconds in fresh.items():
                         self._groups_by_round.setdefault(key, []).append((round_, seconds))
             known = {}
@@ -184,13 +182,15 @@ class View:
         found = self._indexes.get(spec)
         if found is None:
             found = self._indexes[spec] = empty_index(spec, self.relation.arity)
-            for round_ in range(self._seen):
+            for round_ in self.relation.round_order[: self._seen]:
                 extend_index(found, spec, self.relation.arity, self.relation.fresh_rows(round_))
         return found
 
     def advance(self, round_: int) -> None:
         """Make the rows of all rounds up to ``round_`` visible."""
-        while self._seen <= round_:
+        order = self.relation.round_order
+        while self._seen < len(order) and order[self._seen] <= round_:
             for spec, index in self._indexes.items():
-                extend_index(index, spec, self.relation.arity, self.relation.fresh_rows(self._seen))
+                rows = self.relation.fresh_rows(order[self._seen])
+                extend_index(index, spec, self.relation.arity, rows)
             self._seen += 1
