@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from functools import cached_property
 
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.claims.findings import shown
 
-# What could hide a later line from the reader: code, comments, quotations. Without any of it before a line,
-# no parser of Markdown is needed to know that the line counts.
-_COVER = re.compile(r"```|~~~|<!--|(?:^|\s)>|(?:^|\n)(?: {4}| {0,3}\t)")
+_COVERS = ("```", "~~~", "<!--", "\n    ", "\t", "\n>", " >")
+"""What may hide a later line from the reader: code, comments, quotations. Without any of it before a line, no
+parser of Markdown is needed to know that the line counts."""
 
 
 class Anchors:
@@ -28,11 +27,6 @@ class Anchors:
     def _slugs(self) -> Counter[str]:
         return Counter(heading.slug for heading in self._document.outline.headings)
 
-    @cached_property
-    def _plain_until(self) -> int:
-        cover = _COVER.search(self._document.frontmatter.body)
-        return len(self._document.frontmatter.body) if cover is None else cover.start()
-
     def has_one(self, reference: str) -> bool:
         """Whether exactly one explicit id, or else exactly one heading slug, is named by ``#`` and an id."""
         name = reference[1:]
@@ -45,12 +39,11 @@ class Anchors:
         """Whether the text alone shows that one explicit id has this name."""
         body = self._document.frontmatter.body
         row = f'<a id="{name}"></a>\n'
-        at = 0 if body.startswith(row) else body.find("\n" + row)
-        return (
-            0 <= at <= self._plain_until - len(row)
-            and body.count(f'"{name}"') == 1
-            and f"'{name}'" not in body
-        )
+        at = 0 if body.startswith(row) else body.find("\n" + row) + 1
+        if (at == 0 and not body.startswith(row)) or body.count(f'"{name}"') != 1 or f"'{name}'" in body:
+            return False
+        before = "\n" + body[:at]
+        return not any(cover in before for cover in _COVERS)
 
     def problem(self, reference: str) -> str:
         """Return why the reference does not name one place."""
