@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from openknowledge.engine.facts.facts import Source as FactSource
     from openknowledge.engine.facts.rdf import RdfFormat
     from openknowledge.engine.facts.terms import Node, Triple
+    from openknowledge.engine.query.absence import Absence
     from openknowledge.engine.query.hybrid import PolicyClaim
     from openknowledge.engine.query.sparql import Dataset, ParsedQuery, Solutions, Term
     from openknowledge.engine.search.index import SearchIndex
@@ -836,12 +837,12 @@ class Store:
         prepared = prepare_query(query, rules, profile, limits or Limits.command_line())
         return answer_query(prepared, self.facts, self.fact_base)
 
-    def why_not(self, atom: str, *, rules: Sequence[RuleText] = ()) -> WhyNot:
+    def why_not(self, atom: str, *, rules: Sequence[RuleText] = ()) -> Absence:
         """Explain why the ground ``atom`` does not follow, or that it does.
 
         Raises ``DatalogError`` for a fault in the atom or the rules, ``LimitError`` at a limit.
         """
-        from openknowledge.engine.query.datalog import explain_absence
+        from openknowledge.engine.query.absence import explain_absence
 
         return explain_absence(atom, self.facts, self.fact_base, rules)
 
