@@ -184,7 +184,8 @@ def stale(
             raise UsageError(f"--on {on!r} is not a date or an RFC 3339 timestamp with offset") from None
         SETTINGS.now = on
     days = _days(within) if within else None
-    result = open_claims(path, argument, spec, access).stale_claims(within=days)
+    # people see reasons; the proofs of many claims would take longer than finding them
+    result = open_claims(path, argument, spec, access).stale_claims(within=days, proofs=as_json)
     if as_json:
         emit(to_json(result), out)
     else:

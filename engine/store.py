@@ -226,11 +226,16 @@ class Store:
 
         return cast("ShowResult", self._proved(show_claim(self.fact_set, identifier), self.facts))
 
-    def stale_claims(self, *, within: int | None = None) -> StaleResult:
-        """Return the stale claims with proofs; with ``within``, also those stale in so many days."""
+    def stale_claims(self, *, within: int | None = None, proofs: bool = True) -> StaleResult:
+        """Return the stale claims; with ``within``, also those stale in so many days.
+
+        Each reason carries its proof, unless ``proofs`` are not wanted.
+        """
         from openknowledge.engine.claims.stale import horizon, stale_claims
 
         found = stale_claims(self.fact_set, within=within)
+        if not proofs:
+            return found
         last = "" if within is None else horizon(self.fact_set, within).isoformat()
         return cast("StaleResult", self._proved(found, self._facts_until(last) if last else self.facts))
 
