@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 from openknowledge.schemas.datalog import ProofStep
+from typing_extensions import TypedDict
 
 
 class AuditedBundle(TypedDict):

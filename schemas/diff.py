@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired
 
 from openknowledge.schemas.datalog import ProofStep
 from openknowledge.schemas.findings import Finding
+from typing_extensions import TypedDict
 
 
 class DiffSide(TypedDict):
@@ -52,7 +53,7 @@ class SectionChange(TypedDict):
 
 
 class PageChange(TypedDict):
-    """A page that was ``added``, ``removed``, ``changed`` or ``renamed`` (from ``before``, the same bytes)."""
+    """A page that was ``added``, ``removed``, ``changed``, or ``renamed`` from ``before``."""
 
     path: str
     change: str

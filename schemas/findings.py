@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 from openknowledge.schemas.common import Provenance, Revision
 from openknowledge.schemas.datalog import ProofStep
+from typing_extensions import TypedDict
 
 
 class Acceptance(TypedDict):

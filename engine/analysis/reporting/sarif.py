@@ -147,7 +147,7 @@ def _physical(path: str, first: int, last: int, column: int = 0) -> dict[str, An
     if last > first:
         region["endLine"] = last
     return {
-        "artifactLocation": {"uri": quote(path, safe="/-._~", errors="surrogateescape"), "uriBaseId": BASE},
+        "artifactLocation": {"uri": quote(path, safe="/-._~", errors="replace"), "uriBaseId": BASE},
         "region": region,
     }
 
