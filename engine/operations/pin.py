@@ -16,16 +16,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from openknowledge.engine import limits
-from openknowledge.engine.bundle.bundle import Bundle, read_bundle, spec_version
+from openknowledge.engine.bundle.bundle import Bundle, bundle_from_files, read_bundle, spec_version
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.okf import Source, text_list, text_of
-from openknowledge.engine.bundle.walk import bundle_root, read_file
+from openknowledge.engine.bundle.validation import validate_okf
+from openknowledge.engine.bundle.walk import MARKDOWN_SUFFIXES, bundle_root, read_file
 from openknowledge.engine.claims.evidence import Refused, is_remote, local_path, read_inside
 from openknowledge.engine.claims.findings import shown
+from openknowledge.engine.claims.ontology import KEY
+from openknowledge.engine.claims.profile import CLAIM_KEYS, MARK
 from openknowledge.engine.clock import Clock, system_clock
 from openknowledge.engine.errors import LimitError, OpenKnowledgeError
 from openknowledge.engine.operations.disk import Disk
-from openknowledge.engine.operations.fetch import Fetched, checked_url, fetch, is_url
+from openknowledge.engine.operations.fetch import Fetched, fetch, is_url
 from openknowledge.engine.operations.lifecycle import source_of
 from openknowledge.engine.operations.propose import normalised_path
 from openknowledge.engine.operations.strict_json import decode_object
@@ -117,7 +120,7 @@ def pin_evidence(
     with changing(folder, command="okn evidence pin", spec=spec, clock=clock, disk=disk) as workspace:
         page = workspace.page(page.path)
         found = source_of(page, source)
-        artifact = f"{STORE}/{capture.sha256}/artifact{capture.suffix}"
+        artifact = artifact_path(capture)
         receipt_path = (
             f"{STORE}/{capture.sha256}/receipts/{receipt_name(page.path, found.id, capture.original)}"
         )
@@ -147,6 +150,26 @@ def receipt_name(document: str, source: str, original: str) -> str:
     """Return the file name of a receipt: 16 hex of the SHA-256 over page, source and original resource."""
     digest = hashlib.sha256("\0".join((document, source, original)).encode()).hexdigest()
     return f"{digest[:16]}.json"
+
+
+def artifact_path(capture: Capture) -> str:
+    """Return where the bytes are kept.
+
+    A Markdown file in a bundle is one of its pages. What is pinned stays Markdown only when it is a sound
+    page that says nothing about claims; else it is kept as text. Evidence from outside must not speak for the
+    bundle, nor make it invalid.
+    """
+    path = f"{STORE}/{capture.sha256}/artifact{capture.suffix}"
+    if not path.endswith(MARKDOWN_SUFFIXES):
+        return path
+    alone = bundle_from_files(Path("/"), [(path, capture.data)])
+    page = alone.by_path.get(path)
+    if page is None or not _CLAIM_KEYS.isdisjoint(page.fields) or validate_okf(alone):
+        return path[: -len(capture.suffix)] + ".txt"
+    return path
+
+
+_CLAIM_KEYS = frozenset({*CLAIM_KEYS, KEY, MARK})
 
 
 # Where the bytes come from
@@ -375,6 +398,3 @@ def _edit_source(
     ]
     if patch:
         workspace.edit(page.path, patch, allowed=frozenset({"sources"}))
-
-
-__all__ = ["Capture", "checked_url", "pin_evidence", "receipt_name"]

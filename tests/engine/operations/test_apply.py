@@ -18,7 +18,7 @@ from openknowledge.engine.operations.lock import BundleLock
 from openknowledge.engine.operations.proposals import decode_claim_proposal, encode_proposal
 from openknowledge.engine.operations.transaction import recover
 
-from .conftest import Sample  # noqa: TID252
+from .conftest import Sample
 
 ADDED = [
     "page.md: +  - id: ex:new",
@@ -125,7 +125,9 @@ def test_of_two_proposals_for_one_page_the_second_is_stale(sample: Sample) -> No
 
 def test_the_id_must_be_new_in_the_whole_bundle(sample: Sample) -> None:
     sample.replace("guide.md", "title: Guide\n", "title: Guide\nsources: [{ id: s, resource: page.md }]\n")
-    proposal = sample.propose("guide.md", id="https://example.org/idle", evidence=[{"id": "e", "sourceRef": "s"}])
+    proposal = sample.propose(
+        "guide.md", id="https://example.org/idle", evidence=[{"id": "e", "sourceRef": "s"}]
+    )
     message = sample.refused(lambda: apply_proposal(sample.root, proposal))
     assert message == 'claim occurrence id already exists: "https://example.org/idle"'
 
@@ -218,15 +220,33 @@ BAD_PROPOSALS: list[tuple[str, Callable[[dict[str, Any]], None], str]] = [
     ("a drive letter", change("document", "C:page.md"), "drive letter"),
     ("a backslash", change("document", "..\\page.md"), "backslash"),
     ("a patch elsewhere", change("patch.0.path", "/title"), "reaches outside what may be changed here"),
-    ("a patch from elsewhere", change("patch.0", {"op": "move", "path": "/claims/-", "from": "/title"}), "outside"),
+    (
+        "a patch from elsewhere",
+        change("patch.0", {"op": "move", "path": "/claims/-", "from": "/title"}),
+        "outside",
+    ),
     ("a patch of everything", change("patch.0.path", ""), "may not be changed"),
-    ("a patch that adds nothing", change("patch.0", {"op": "test", "path": "/claims/0/id", "value": "ex:idle"}), "does not add"),
-    ("another claim in the patch", change("patch.0.value.object", {"ref": "ex:beta"}), "other than exactly the proposed"),
-    ("another type of value", change("patch.0.value.object", {"value": True}), "other than exactly the proposed"),
+    (
+        "a patch that adds nothing",
+        change("patch.0", {"op": "test", "path": "/claims/0/id", "value": "ex:idle"}),
+        "does not add",
+    ),
+    (
+        "another claim in the patch",
+        change("patch.0.value.object", {"ref": "ex:beta"}),
+        "other than exactly the proposed",
+    ),
+    (
+        "another type of value",
+        change("patch.0.value.object", {"value": True}),
+        "other than exactly the proposed",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("edit", "message"), [(e, m) for _, e, m in BAD_PROPOSALS], ids=[n for n, _, _ in BAD_PROPOSALS])
+@pytest.mark.parametrize(
+    ("edit", "message"), [(e, m) for _, e, m in BAD_PROPOSALS], ids=[n for n, _, _ in BAD_PROPOSALS]
+)
 def test_a_bad_proposal_is_refused(
     sample: Sample, edit: Callable[[dict[str, Any]], None], message: str
 ) -> None:
@@ -238,14 +258,23 @@ def test_a_bad_proposal_is_refused(
 SIDE_EFFECTS: list[tuple[dict[str, Any], str]] = [
     (EXTRA_CLAIM, "changes or removes what claims holds already"),
     ({"op": "remove", "path": "/claims/0"}, "changes or removes what claims holds already"),
-    ({"op": "add", "path": "/claims/-", "value": {"id": "ex:third"}}, "other than exactly the proposed claim"),
+    (
+        {"op": "add", "path": "/claims/-", "value": {"id": "ex:third"}},
+        "other than exactly the proposed claim",
+    ),
     ({"op": "replace", "path": "/verified", "value": []}, "changes verified, which only a reviewer's"),
-    ({"op": "replace", "path": "/sources/0/sha256", "value": "0" * 64}, "changes or removes what sources holds"),
+    (
+        {"op": "replace", "path": "/sources/0/sha256", "value": "0" * 64},
+        "changes or removes what sources holds",
+    ),
     (
         {"op": "add", "path": "/sources/-", "value": {"id": "s", "authority_approved_by": "human:x"}},
         "adds a source that is approved as authoritative",
     ),
-    ({"op": "replace", "path": "/openknowledge_claim_profile", "value": "2"}, "sets openknowledge_claim_profile"),
+    (
+        {"op": "replace", "path": "/openknowledge_claim_profile", "value": "2"},
+        "sets openknowledge_claim_profile",
+    ),
     ({"op": "remove", "path": "/openknowledge_claim_profile"}, "sets openknowledge_claim_profile"),
     ({"op": "remove", "path": "/sources"}, "takes sources away"),
 ]

@@ -19,7 +19,7 @@ from openknowledge.engine.operations.entities import (
 )
 from openknowledge.engine.operations.proposals import decode_entity_proposal, encode_proposal
 
-from .conftest import Sample  # noqa: TID252
+from .conftest import Sample
 
 PAGES = 50
 
@@ -69,7 +69,10 @@ def test_an_alias_is_added_to_the_labels(sample: Sample) -> None:
 def test_a_first_alias_makes_the_list(sample: Sample) -> None:
     before = sample.files()
     apply(sample, alias(sample, entity="ex:beta"))
-    assert sample.changed_lines(before) == ["ontology.md: +      alt_labels:", "ontology.md: +        - A one"]
+    assert sample.changed_lines(before) == [
+        "ontology.md: +      alt_labels:",
+        "ontology.md: +        - A one",
+    ]
 
 
 def test_every_declaration_of_an_entity_gets_the_alias(sample: Sample) -> None:
@@ -147,7 +150,9 @@ def test_types_are_united_and_what_pointed_to_the_old_entity_points_to_the_new(s
 
 
 def test_an_old_issue_that_names_the_merged_entity_does_not_stand_in_the_way(sample: Sample) -> None:
-    sample.write("c1.md", page(1).replace("https://example.org/alpha", "ex:old").replace("ex:alpha", "ex:beta"))
+    sample.write(
+        "c1.md", page(1).replace("https://example.org/alpha", "ex:old").replace("ex:alpha", "ex:beta")
+    )
     assert any('"ex:beta"' in message for _, message in sample.issues())
     apply(sample, merge(sample, "ex:alpha", "ex:beta"))
 
@@ -278,7 +283,10 @@ def test_another_editor_on_the_forty_ninth_page_undoes_all_but_his_work(many: Sa
 
 
 def test_a_page_that_shares_the_value_by_an_alias_undoes_all(many: Sample) -> None:
-    many.write("many/99.md", page(99).replace("ref: 'ex:alpha'", "ref: &a ex:alpha").replace("{ ref: ex:alpha }", "{ ref: *a }"))
+    many.write(
+        "many/99.md",
+        page(99).replace("ref: 'ex:alpha'", "ref: &a ex:alpha").replace("{ ref: ex:alpha }", "{ ref: *a }"),
+    )
     proposal = merge(many)
     assert "many/99.md" in many.refused(lambda: apply(many, proposal))
 

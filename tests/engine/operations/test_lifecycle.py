@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from datetime import UTC, datetime, timezone, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ from openknowledge.engine.operations.lifecycle import (
 from openknowledge.engine.operations.lock import BundleLock, LockTimeoutError
 from openknowledge.engine.operations.transaction import writing
 
-from .conftest import ARTIFACT, NOW, SHA, Sample  # noqa: TID252
+from .conftest import ARTIFACT, NOW, SHA, Sample
 
 CLOCK: Clock = fixed_clock(NOW)
 AT = "2026-11-30T12:00:00Z"
@@ -86,7 +86,10 @@ def test_a_link_to_no_claim_or_from_no_page_is_refused(sample: Sample) -> None:
 def test_dispute_changes_one_line(sample: Sample) -> None:
     before = sample.files()
     assert dispute_claim(sample.root, "ex:idle")["changed"] is True
-    assert sample.changed_lines(before) == ["page.md: -    status: supported", "page.md: +    status: disputed"]
+    assert sample.changed_lines(before) == [
+        "page.md: -    status: supported",
+        "page.md: +    status: disputed",
+    ]
     assert sample.valid()
     assert dispute_claim(sample.root, "ex:idle")["changed"] is False
 
@@ -184,7 +187,17 @@ def test_people_and_processes_may_verify(sample: Sample, by: str) -> None:
     assert sample.claim("ex:idle")["verification"]["by"] == by.strip()
 
 
-BAD_ACTORS = ["", "human:", "ann", "agent:x", "Human:x", "docs-agent/2.4", "human:a b", "human:a\nstatus: x", ":x"]
+BAD_ACTORS = [
+    "",
+    "human:",
+    "ann",
+    "agent:x",
+    "Human:x",
+    "docs-agent/2.4",
+    "human:a b",
+    "human:a\nstatus: x",
+    ":x",
+]
 
 
 @pytest.mark.parametrize("by", BAD_ACTORS)
@@ -200,7 +213,9 @@ def test_the_longest_actor_is_taken_and_one_character_more_is_not(sample: Sample
 
 def test_a_verified_claim_is_not_verified_again(sample: Sample) -> None:
     verify(sample)
-    assert "was verified by human:ann at 2026-11-30T12:00:00Z already" in sample.refused(lambda: verify(sample))
+    assert "was verified by human:ann at 2026-11-30T12:00:00Z already" in sample.refused(
+        lambda: verify(sample)
+    )
 
 
 def test_a_disputed_claim_is_verified_anew_and_keeps_its_recorded_versions(sample: Sample) -> None:
@@ -226,7 +241,9 @@ def test_a_claim_in_quarantine_is_not_verified(sample: Sample) -> None:
 
 
 @pytest.mark.parametrize(
-    ("operation", "status"), [(reject_claim, "rejected"), (archive_claim, "archived")], ids=["reject", "archive"]
+    ("operation", "status"),
+    [(reject_claim, "rejected"), (archive_claim, "archived")],
+    ids=["reject", "archive"],
 )
 def test_a_decision_is_recorded(sample: Sample, operation: Callable[..., Any], status: str) -> None:
     before = sample.files()
@@ -449,7 +466,9 @@ def test_approving_twice_changes_nothing_and_another_approver_is_refused(sample:
 
 
 def test_only_an_authoritative_source_can_be_approved(sample: Sample) -> None:
-    message = sample.refused(lambda: approve_authority(sample.root, "page.md", "pinned", approved_by="human:a"))
+    message = sample.refused(
+        lambda: approve_authority(sample.root, "page.md", "pinned", approved_by="human:a")
+    )
     assert "has no role" in message
     message = sample.refused(lambda: approve_authority(sample.root, "page.md", "nope", approved_by="human:a"))
     assert "its sources: live, pinned, remote" in message

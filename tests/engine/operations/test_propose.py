@@ -10,7 +10,7 @@ from openknowledge.engine import limits
 from openknowledge.engine.errors import OpenKnowledgeError
 from openknowledge.engine.operations.propose import prepare_proposal, propose_claim
 
-from .conftest import PAGE, Sample, new_claim  # noqa: TID252
+from .conftest import PAGE, Sample, new_claim
 
 
 def propose(sample: Sample, document: str = "page.md", **changes: Any) -> Any:
@@ -95,7 +95,12 @@ def test_the_diff_shows_only_added_lines(sample: Sample) -> None:
 def test_every_field_of_a_claim_is_written_as_pages_write_it(sample: Sample) -> None:
     proposal = propose(
         sample,
-        object={"value": 5, "datatype": "xsd:integer", "unit": "unit:MIN", "quantityKind": "quantitykind:Time"},
+        object={
+            "value": 5,
+            "datatype": "xsd:integer",
+            "unit": "unit:MIN",
+            "quantityKind": "quantitykind:Time",
+        },
         scope={"ex:in": {"ref": "ex:production"}},
         owners=["team:a"],
         validTime={"from": "2026-01-01", "until": "2027-01-01"},
@@ -164,12 +169,18 @@ BAD_CLAIMS: list[tuple[dict[str, Any], str]] = [
     ({"object": {"ref": "ex:a", "value": 1}}, "give exactly one of ref and value"),
     ({"object": {}}, "give exactly one of ref and value"),
     ({"object": {"value": "x", "unit": "unit:MIN"}}, "object.unit needs quantity_kind"),
-    ({"object": {"value": "x", "language": "en", "datatype": "xsd:string"}}, "object.language needs datatype"),
+    (
+        {"object": {"value": "x", "language": "en", "datatype": "xsd:string"}},
+        "object.language needs datatype",
+    ),
     ({"evidence": []}, "evidence should have at least 1 item"),
     ({"evidence": [{"id": "e", "sourceRef": "live"}] * 2}, 'evidence "e" is duplicated'),
     ({"evidence": [{"id": "e", "sourceRef": "nowhere"}]}, '"nowhere" is no source of page.md; its sources: '),
     ({"evidence": [{"id": "e", "sourceRef": "live", "stance": "maybe"}]}, "evidence[0].stance should be"),
-    ({"evidence": quoting(type="text_quote", exact="31 minutes")}, "exact must occur exactly once; it does not"),
+    (
+        {"evidence": quoting(type="text_quote", exact="31 minutes")},
+        "exact must occur exactly once; it does not",
+    ),
     ({"evidence": quoting(type="text_quote", exact="timeout")}, "it occurs more than once"),
     ({"evidence": quoting(**QUOTE, prefix="never")}, "prefix does not stand directly before exact"),
     ({"evidence": quoting(type="text_quote")}, "text_quote needs exact"),

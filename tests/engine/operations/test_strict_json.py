@@ -31,9 +31,10 @@ def test_every_object_is_read_back(value: dict[str, Any]) -> None:
 @given(st.binary(max_size=60))
 def test_any_bytes_are_an_object_or_refused(data: bytes) -> None:
     try:
-        assert isinstance(decode_object(data, what="it"), dict)
-    except OpenKnowledgeError as error:
-        assert "it" in error.message
+        found = decode_object(data, what="it")
+    except OpenKnowledgeError:
+        return
+    assert isinstance(found, dict)
 
 
 @pytest.mark.parametrize(
