@@ -26,7 +26,7 @@ from openknowledge.engine.operations.entities import apply_entity_proposal, prop
 from openknowledge.engine.operations.pin import pin_evidence
 from openknowledge.engine.store import Store
 
-from .conftest import FOLDER, INDEX, MEMORY, NOW, ONTOLOGY, PAGE, Sample  # noqa: TID252
+from .conftest import FOLDER, INDEX, MEMORY, NOW, ONTOLOGY, PAGE, Sample
 
 ENDED = ("rejected", "superseded", "archived")
 SECOND = """---\r
