@@ -45,7 +45,7 @@ class Conclusions:
     def __init__(self, store: Store, recorded: Iterable[SourceIdentity] = ()) -> None:
         self.store = store
         self.bundle = store.bundle
-        self.files = files_of(store)
+        self.files: EvidenceStore = store.evidence
         self.claims = FactSet.everything(store.claim_set)
         self.issues = store.issues()
         sources = {
@@ -93,11 +93,6 @@ class Conclusions:
         for leaf in proof.leaves():
             found.extend(self.facts.places(leaf.predicate, cast("Any", leaf.row)))
         return tuple(found)
-
-
-def files_of(store: Store) -> EvidenceStore:
-    """Return the files beside the pages of ``store``: on disk, or as they were at its git revision."""
-    return store._evidence or EvidenceStore(store.root)
 
 
 def reached_texts(texts: Iterable[RuleText], heads: Iterable[str]) -> list[RuleText]:

@@ -301,6 +301,8 @@ def _said(claim: Claim, conclusions: Conclusions) -> dict[str, Any]:
 # What depends on what changed
 
 _UNINFORMATIVE = ("declares",)
+WEAK = ("links", "shares-source")
+"""Ways to depend on a claim that need not mean that the page says the same."""
 
 
 def _affected(

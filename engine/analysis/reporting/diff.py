@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from openknowledge.engine.analysis.diff import Affected, ClaimChange, Diff, PageChange, statement
+from openknowledge.engine.analysis.diff import WEAK, Affected, ClaimChange, Diff, PageChange, statement
 from openknowledge.engine.analysis.findings import Finding
 from openknowledge.engine.analysis.reporting.markdown import (
     LONGEST,
@@ -50,10 +50,11 @@ def diff_text(diff: Diff) -> str:
     if diff.fixed:
         lines.append("fixed:")
         lines += [f"  {finding_line(finding)}" for finding in diff.fixed]
-    untouched = [item for item in diff.affected if not item.changed]
-    if untouched:
+    untouched, weak = _untouched(diff)
+    if untouched or weak:
         lines.append("affected, and not changed here:")
         lines += [f"  {one_line(_affected(item))}" for item in untouched]
+        lines += [f"  {weak}"] if weak else []
     lines.append(_verdict(diff))
     return "\n".join(lines) + "\n"
 
@@ -82,13 +83,14 @@ def _markdown(diff: Diff, prefix: str, *, proofs: bool) -> str:
         for finding in findings:
             lines += finding_lines(diff.head.conclusions, prefix, finding, proof=proofs)
         lines.append("")
-    untouched = [item for item in diff.affected if not item.changed]
-    if untouched:
+    untouched, weak = _untouched(diff)
+    if untouched or weak:
         lines += ["### Affected, and not changed here", ""]
         for item in untouched:
             lines.append(f"- {escaped(_affected(item))}")
             if proofs:
                 lines += folded_proof(_tree(item))
+        lines += [f"- {weak}"] if weak else []
         lines.append("")
     if diff.claims:
         lines += ["### Claims", "", "| Claim | Change | What |", "|---|---|---|"]
@@ -178,8 +180,19 @@ def _verdict(diff: Diff) -> str:
         _count(len(diff.pages), "page"),
     ]
     text = f"{' and '.join(parts)} changed; {_count(len(diff.new), 'new finding')}, {len(diff.fixed)} fixed"
-    untouched = sum(1 for item in diff.affected if not item.changed)
-    return f"{text}, {untouched} affected elsewhere" if untouched else text
+    untouched, _ = _untouched(diff)
+    return f"{text}, {len(untouched)} affected elsewhere" if untouched else text
+
+
+def _untouched(diff: Diff) -> tuple[list[Affected], str]:
+    """Return what depends on changed claims on pages that were not changed; of weak ties only the number."""
+    untouched = [item for item in diff.affected if not item.changed]
+    strong = [item for item in untouched if item.how not in WEAK]
+    weak = {item.subject for item in untouched} - {item.subject for item in strong}
+    if not weak:
+        return strong, ""
+    verb = "links to their pages or cites" if len(weak) == 1 else "link to their pages or cite"
+    return strong, f"{_count(len(weak), 'page')} more {verb} the same sources"
 
 
 def _count(number: int, noun: str) -> str:
