@@ -24,6 +24,8 @@ from openknowledge.mcp.wire import LineReader, LineWriter
 
 log = logging.getLogger("openknowledge.mcp")
 
+PAUSE_SECONDS = 0.5
+"""A client that has said nothing for so long is taken to be thinking."""
 LOG_LEVELS = ("debug", "info", "warning", "error", "off")
 
 
@@ -97,17 +99,13 @@ class Connection:
             self._writer.write(answer)
 
     def _use_pause(self) -> None:
-        """Do while the client is silent what the next call would have to wait for."""
-        if not self._reader.idle():
-            return
-        if self._snapshot is None:
-            if self._gate.state != "ready":
-                return
+        """Do while the client is silent what a later call would have to wait for."""
+        if self._snapshot is None and self._gate.state == "ready" and self._reader.silent():
             try:
                 self.snapshot()
             except OpenKnowledgeError as error:
                 log.warning("%s", error.message)
-        if self._snapshots.replaced:
+        if self._snapshots.replaced and self._reader.silent(PAUSE_SECONDS):
             # the store that was replaced is one large heap of references in circles
             self._snapshots.replaced = False
             gc.collect()

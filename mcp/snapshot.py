@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from openknowledge.engine.config import Config
 from openknowledge.engine.errors import OpenKnowledgeError
 from openknowledge.engine.store import Store
 
@@ -22,7 +23,10 @@ class Snapshot:
     @cached_property
     def report(self) -> ValidationReport:
         """The validation report by the default policy: the bundle's own settings do not count here."""
-        return Store(self.store.bundle, self.store.now).validate()
+        store = self.store
+        if store.config != Config():
+            store = Store(store.bundle, store.now)
+        return store.validate()
 
     @property
     def issues(self) -> list[dict[str, Any]]:

@@ -54,12 +54,12 @@ class LineReader:
             self._ended = not chunk
             self._buffer += chunk
 
-    def idle(self) -> bool:
-        """Whether nothing is waiting to be read. False where that cannot be known."""
+    def silent(self, seconds: float = 0.0) -> bool:
+        """Whether nothing comes to be read for so long. False where that cannot be known."""
         if self._buffer or self._ended or sys.platform == "win32":
             return False
         try:
-            return not select.select([self._descriptor], [], [], 0)[0]
+            return not select.select([self._descriptor], [], [], seconds)[0]
         except (OSError, ValueError):
             return False
 
