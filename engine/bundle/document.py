@@ -149,7 +149,9 @@ def document_id(path: str) -> str:
 def derived_title(path: str) -> str:
     """Return a title made from the file name: ``sign-in_flow.md`` gives ``Sign in flow``."""
     name = document_id(path.rpartition("/")[2]).replace("-", " ").replace("_", " ")
-    return name[:1].upper() + name[1:] if name[:1].isascii() else name or "Untitled"
+    if not name.strip():
+        return "Untitled"
+    return name[0].upper() + name[1:] if name[0].isascii() else name
 
 
 def kind_of(path: str) -> Kind:

@@ -403,7 +403,7 @@ class _Links:
 
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
-        self._anchors: dict[str, frozenset[str]] = {}
+        self._anchors: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
 
     def are_plainly_right(self, document: Document) -> bool:
         """Whether the text alone shows that parsing its Markdown would find nothing to report.
@@ -452,15 +452,16 @@ class _Links:
             page = self._bundle.by_path.get(target.path)
             if page is None:
                 return False
-            names = self._anchors[target.path] = _anchor_names(page)
+            names = self._anchors[target.path] = (page.outline.html_ids, _heading_names(page))
         wanted = target.anchor.lower()
         unnumbered = _WEB_NUMBER.sub("", wanted)  # forges count repeated headings from 1
-        return names.isdisjoint({target.anchor, wanted, unnumbered, slug(target.anchor)})
+        ids, headings = names
+        return target.anchor not in ids and headings.isdisjoint({wanted, unnumbered, slug(target.anchor)})
 
 
-def _anchor_names(page: Document) -> frozenset[str]:
-    """Return what a fragment can name on ``page``: headings in any common slug style, and HTML ids."""
-    names = {"top", *page.outline.html_ids}
+def _heading_names(page: Document) -> frozenset[str]:
+    """Return what a fragment can call the headings of ``page``, in any common style of slugs."""
+    names = {"top"}
     for heading in page.outline.headings:
         names.add(heading.slug)
         # forges keep letters that are folded here, and turn each space into a hyphen

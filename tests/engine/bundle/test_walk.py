@@ -98,7 +98,8 @@ def test_paths_are_sorted_by_their_bytes(make_bundle: MakeBundle) -> None:
     [
         "with space", "#hash", "100%", "a%20b", "'single'", '"double"', "line\nbreak", "back\\slash",
         "tab\t", "?",
-        unicodedata.normalize("NFC", "übung"), unicodedata.normalize("NFD", "übung"), "\u202e", "x" * 252, "*", ":",
+        unicodedata.normalize("NFC", "übung"), unicodedata.normalize("NFD", "übung"),
+        "\u202e", "x" * 252, "*", ":",
     ],
 )  # fmt: skip
 def test_every_file_name_is_listed_as_it_is(make_bundle: MakeBundle, name: str) -> None:
