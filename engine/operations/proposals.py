@@ -45,6 +45,8 @@ def check_claim_proposal(raw: Mapping[str, Any], what: str = "the proposal") -> 
     _check_kind(raw, CLAIM_PROPOSAL, ("create",), what)
     found = validated(ClaimProposalInput, raw, what)
     check_reason(found.reason, what)
+    if found.claim.status != "proposed":
+        raise OpenKnowledgeError(f"{what}: claim.status must be proposed, not {found.claim.status}")
     proposal: ClaimProposal = {
         "type": found.type,
         "version": found.version,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from openknowledge.engine.bundle.document import Document, parse_document
 from openknowledge.engine.bundle.okf import Source
+from openknowledge.engine.claims.anchors import Anchors
 from openknowledge.engine.claims.evidence import EvidenceStore
 from openknowledge.engine.claims.findings import Finding, kind_of, shown
 from openknowledge.engine.claims.model import PROFILE_MARK, Claim
@@ -200,10 +201,9 @@ def _check_claim(store: Store, page: Document, new_data: bytes, proposed: Propos
             problem = checker.problem(selector_task(item, source, page.path))
             if problem:
                 raise OpenKnowledgeError(problem)
-    if claim.section_ref:
-        problem = section_problem(page, claim.section_ref)
-        if problem:
-            raise OpenKnowledgeError(problem)
+    anchors = Anchors(page)
+    if claim.section_ref and not anchors.has_one(claim.section_ref):
+        raise OpenKnowledgeError(f"{page.path}: {anchors.problem(claim.section_ref)}")
 
 
 def _read_claim(store: Store, page: Document, new_data: bytes, proposed: ProposedClaim) -> Claim:
@@ -231,19 +231,3 @@ def _read_claim(store: Store, page: Document, new_data: bytes, proposed: Propose
     if claim is None:
         raise OpenKnowledgeError(f"{page.path}: the claim cannot be read back")
     return claim
-
-
-def section_problem(page: Document, reference: str) -> str:
-    """Return why ``reference`` (``#`` and an id) names no one place of ``page``; ``""`` when it does.
-
-    An explicit id counts; without one, a heading's slug.
-    """
-    name = reference[1:]
-    explicit = sum(1 for known, _ in page.outline.explicit_ids if known == name)
-    slugs = sum(1 for heading in page.outline.headings if heading.slug == name)
-    if explicit == 1 or (explicit == 0 and slugs == 1):
-        return ""
-    return (
-        f"sectionRef {shown(reference)} must match exactly one explicit id in {page.path}, or else one "
-        f"heading; found {explicit} ids and {slugs} headings"
-    )

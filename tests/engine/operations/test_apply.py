@@ -201,6 +201,8 @@ BAD_PROPOSALS: list[tuple[str, Callable[[dict[str, Any]], None], str]] = [
     ("an unknown field", change("note", "x"), "note is an unknown field"),
     ("an unknown field of a claim", change("claim.note", "x"), "claim.note is an unknown field"),
     ("an unknown field of the patch", change("patch.0.note", 1), "patch[0].note is an unknown field"),
+    ("another status", change("claim.status", "verified"), "claim.status must be proposed, not verified"),
+    ("a verification", change("claim.verification", {}), "claim.verification is an unknown field"),
     ("no reason", change("reason", ...), "reason is missing"),
     ("no patch", change("patch", ...), "patch is missing"),
     ("an empty patch", change("patch", []), "patch should have at least 1 item"),

@@ -23,7 +23,9 @@ from openknowledge.engine.operations import lifecycle
 from openknowledge.engine.operations.apply import apply_proposal
 from openknowledge.engine.operations.disk import Disk
 from openknowledge.engine.operations.entities import apply_entity_proposal, propose_alias, propose_merge
+from openknowledge.engine.operations.lock import BundleLock
 from openknowledge.engine.operations.pin import pin_evidence
+from openknowledge.engine.operations.transaction import recover
 from openknowledge.engine.store import Store
 
 from .conftest import FOLDER, INDEX, MEMORY, NOW, ONTOLOGY, PAGE, Sample
@@ -88,7 +90,7 @@ class Sequences(RuleBasedStateMachine):
     def run(self, operation: Callable[..., Any], *arguments: Any, **options: Any) -> None:
         """Run an operation that may be refused; then nothing may have changed."""
         self.now += timedelta(hours=1)
-        self.base, self.before = self.store(), self.sample.files()
+        self.before = self.sample.files()
         try:
             report = operation(self.sample.root, *arguments, clock=fixed_clock(self.now), **options)
         except OpenKnowledgeError:
@@ -189,6 +191,8 @@ class Sequences(RuleBasedStateMachine):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
         self.run(lifecycle.dispute_claim, claim_id, disk=Disk(hook))
+        with BundleLock(self.sample.root, command="the next run"):
+            recover(self.sample.root)  # what could not be tidied after the change was made
 
     @invariant()
     def the_promises_hold(self) -> None:
@@ -209,7 +213,7 @@ class Sequences(RuleBasedStateMachine):
         for path in self.sample.files():
             assert not path.endswith((".tmp", ".old", ".undo"))
             assert not path.startswith((".openknowledge/transactions", ".openknowledge/lock"))
-        self.merged = False
+        self.merged, self.base = False, store
 
 
 def _appended_only(old: dict[str, Any], new: dict[str, Any]) -> None:

@@ -188,7 +188,7 @@ BAD_CLAIMS: list[tuple[dict[str, Any], str]] = [
     ({"evidence": quoting(type="data_position", start=0, end=10_000)}, "end 10000 is beyond the artifact"),
     ({"evidence": quoting(type="page", page=1)}, "cannot be verified here"),
     ({"evidence": [{"id": "e", "sourceRef": "live", "selector": QUOTE}]}, "is not observe: pinned"),
-    ({"sectionRef": "#nowhere"}, "must match exactly one explicit id in page.md"),
+    ({"sectionRef": "#nowhere"}, "must match exactly one explicit HTML id"),
     ({"sectionRef": "timeout"}, "section_ref"),
     ({"validTime": {"from": "2026-02-02", "until": "2026-02-01"}}, "must be before valid_time.until"),
     ({"validTime": {"from": "yesterday"}}, "must be YYYY-MM-DD or an RFC 3339"),
