@@ -54,8 +54,8 @@ class Finding:
     reason: str
 
     def __str__(self) -> str:
-        shown = f" {shorten(self.atom, 200)}" if self.atom else ""
-        return f"{self.path or 'proof'}:{shown}: {self.reason}"
+        shown = f" {shorten(self.atom, 200)}:" if self.atom else ""
+        return f"{self.path or 'result'}:{shown} {self.reason}"
 
 
 class _Rejected(Exception):

@@ -171,13 +171,20 @@ class _Planner:
         if delta is not None:
             order.append(waiting.pop(delta))
             bound |= order[0].variables()
+        uses = [literal.variables() for literal in waiting]
+        costs = [self._cost(literal, bound) for literal in waiting]
         while waiting:
             self.check()
-            costs = [self._cost(literal, bound) for literal in waiting]
-            best = min(range(len(waiting)), key=lambda i: (costs[i], i))
+            best = costs.index(min(costs))
             chosen = waiting.pop(best)
+            del costs[best]
+            fresh = uses.pop(best) - bound
             order.append(chosen)
-            bound |= chosen.variables()
+            if fresh:
+                bound |= fresh
+                for place, used in enumerate(uses):
+                    if not fresh.isdisjoint(used):
+                        costs[place] = self._cost(waiting[place], bound)
         return order
 
     def _cost(self, literal: Literal, bound: set[int]) -> float:

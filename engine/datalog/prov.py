@@ -106,8 +106,8 @@ def iri(text: str) -> str:
     """Return ``text`` as a Turtle IRI reference, what an IRI cannot hold percent-encoded."""
     parts: list[str] = []
     for ch in text:
-        if ord(ch) <= 0x20 or ch in '<>"{}|^`\\':
+        if not ch.isprintable() or ch in ' <>"{}|^`\\[]':
             parts.extend(f"%{byte:02X}" for byte in ch.encode("utf-8", "replace"))
         else:
-            parts.append("\ufffd" if "\ud800" <= ch <= "\udfff" else ch)
+            parts.append(ch)
     return f"<{''.join(parts)}>"

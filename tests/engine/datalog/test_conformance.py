@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 import yaml
-
 from openknowledge.engine.datalog import CLOSED_WORLD_PROFILE, DatalogError, FactsError, Model, evaluate
 
 SECTIONS = ("basic", "recursion", "negation", "errors")
@@ -29,8 +28,8 @@ OUTSIDE_THE_LANGUAGE = {
 UNSAFE_HEADS = {"projectedX", "projectedY", "projectedZ", "projectedXY", "projectedXZ", "projectedYZ"}
 OUTSIDE_THE_LANGUAGE.update(
     {
-        f"nemo_negation_{head}": "has a variable in a negated premise only, which is unsafe here (as it is in "
-        "the case unsafe_negation_variable_only_in_negative_literal of the same suite)"
+        f"nemo_negation_{head}": "has a variable in a negated premise only, which is unsafe here (as it is in"
+        " the case unsafe_negation_variable_only_in_negative_literal of the same suite)"
         for head in UNSAFE_HEADS
     }
 )
