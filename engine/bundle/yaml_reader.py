@@ -59,7 +59,7 @@ _COLON = re.compile(r"""["']:|:(?=[\s,\[\]{}]|$)""")
 # possessive throughout: each character is looked at once, whatever follows
 _PLAIN_FLOW_ENTRY = r"[\w.-]++: (?:[^,{}\[\]\"'#\n:]|:(?![\s,{}\[\]\"'#]))++"
 _PLAIN_FLOW_MAPPING = re.compile(rf"\{{ *+{_PLAIN_FLOW_ENTRY}(?:, *+{_PLAIN_FLOW_ENTRY})*+\}}")
-_FAST_FLOW_OPENERS = 50
+_FAST_FLOW_SEQUENCES = 50
 
 
 def read_yaml(text: str) -> YamlResult:
@@ -85,9 +85,10 @@ def _is_harmless(text: str) -> bool:
     for mark in _SUSPECT_CHARACTERS:
         if mark in text and _NEEDS_EVENTS.search(text):
             return False
-    braces = text.count("{")
-    if braces + text.count("[") > _FAST_FLOW_OPENERS:
+    # flow mappings that are plain do not nest, so only sequences can make flow deep
+    if text.count("[") > _FAST_FLOW_SEQUENCES:
         return False
+    braces = text.count("{")
     return braces == 0 or len(_PLAIN_FLOW_MAPPING.findall(text)) == braces
 
 
