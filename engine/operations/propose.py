@@ -29,7 +29,7 @@ from openknowledge.engine.operations.proposals import (
     claim_fields,
 )
 from openknowledge.engine.operations.transaction import sha256_hex
-from openknowledge.engine.operations.workspace import judge, page_diff, page_of, with_page
+from openknowledge.engine.operations.workspace import judge, judged, page_diff, page_of, with_page
 
 if TYPE_CHECKING:
     from openknowledge.engine.store import Store
@@ -59,9 +59,8 @@ class PreparedProposal:
             store.claim_set.pages
         ):
             return [f"claim occurrence id already exists: {shown(claim_id)}"]
-        before = judge(store.bundle, store.config, store.now)
         after = judge(with_page(store.bundle, {self.document.path: self.new_data}), store.config, store.now)
-        return [f"{issue.path}:{issue.line}: {issue.message}" for issue in after.new_issues(before)]
+        return [f"{issue.path}:{issue.line}: {issue.message}" for issue in after.new_issues(judged(store))]
 
 
 def propose_claim(

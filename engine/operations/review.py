@@ -26,9 +26,9 @@ from openknowledge.engine.operations.apply import patched_page
 from openknowledge.engine.operations.proposals import check_claim_proposal
 from openknowledge.engine.operations.propose import known_ids
 from openknowledge.engine.operations.workspace import (
-    Judgement,
     check_digest,
     judge,
+    judged,
     page_diff,
     page_of,
     with_page,
@@ -97,7 +97,7 @@ class _Reviewer:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._facts = store.fact_set
-        self._before: Judgement = judge(store.bundle, store.config, store.now)
+        self._before = judged(store)
         self._cases = read_eval_cases(eval_root(store.root))
 
     def review(self, name: str, proposal: ClaimProposal) -> Review:

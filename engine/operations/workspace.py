@@ -19,7 +19,7 @@ from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.validation import apply_overrides, validate_okf
 from openknowledge.engine.bundle.walk import bundle_root
 from openknowledge.engine.claims.claimset import ClaimSet, read_claims
-from openknowledge.engine.claims.evidence import Artifact, EvidenceStore
+from openknowledge.engine.claims.evidence import EVIDENCE_FOLDER, Artifact, EvidenceStore
 from openknowledge.engine.clock import Clock, system_clock
 from openknowledge.engine.config import Config, read_config
 from openknowledge.engine.errors import OpenKnowledgeError
@@ -29,6 +29,7 @@ from openknowledge.engine.operations.paths import resolve_in_bundle
 from openknowledge.engine.operations.transaction import Recovery, Transaction, sha256_hex, writing
 
 if TYPE_CHECKING:
+    from openknowledge.engine.store import Store
     from openknowledge.schemas.operations import Recovered
 
 Patch = Sequence[Mapping[str, Any]]
@@ -83,6 +84,11 @@ def judge(
     return Judgement(bundle, claims, tuple(issues))
 
 
+def judged(store: Store) -> Judgement:
+    """Return the state of the bundle that ``store`` has, with what it knows already."""
+    return Judgement(store.bundle, store.claim_set, tuple(store.issues()))
+
+
 def with_page(bundle: Bundle, pages: Mapping[str, bytes], created: Iterable[str] = ()) -> Bundle:
     """Return ``bundle`` with other bytes in some of its ``pages``, and with the files ``created``."""
     documents = tuple(
@@ -111,10 +117,12 @@ class _Evidence(EvidenceStore):
 def page_of(bundle: Bundle, path: str) -> Document:
     """Return the page of ``bundle`` at the clean bundle-relative ``path``.
 
-    Raises ``OpenKnowledgeError`` for a path that leaves the bundle, leads through a symbolic link or is no
-    readable page.
+    Raises ``OpenKnowledgeError`` for a path that leaves the bundle, leads through a symbolic link, is no
+    readable page or is pinned evidence.
     """
     resolve_in_bundle(bundle.root, path)
+    if path.startswith(EVIDENCE_FOLDER):
+        raise OpenKnowledgeError(f"{path}: pinned evidence is never edited", path=path)
     document = bundle.by_path.get(path)
     if document is not None:
         return document

@@ -228,6 +228,12 @@ def test_a_document_that_is_no_page_is_refused(sample: Sample, document: str, me
     assert message in sample.refused(lambda: propose(sample, document))
 
 
+def test_pinned_evidence_is_never_edited(sample: Sample) -> None:
+    path = ".openknowledge/evidence/sha256/x/artifact.md"
+    sample.write(path, "---\ntype: T\nsources: [{ id: live, resource: x }]\n---\n\n# T\n")
+    assert "pinned evidence is never edited" in sample.refused(lambda: propose(sample, path))
+
+
 def test_a_symbolic_link_is_not_followed(sample: Sample) -> None:
     (sample.root / "link.md").symlink_to(sample.root / "page.md")
     assert "symbolic link" in sample.refused(lambda: propose(sample, "link.md"))
