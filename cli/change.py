@@ -371,10 +371,14 @@ def reconcile(
 
 def approve(
     document: Document,
+    approved_by: ApprovedBy,
+    argument: Annotated[
+        Optional[str],  # noqa: UP045 - typer reads this annotation at run time
+        typer.Argument(metavar="[SOURCE]", help="The id of the source, as --source.", show_default=False),
+    ] = None,
     source: Annotated[
         str, typer.Option("--source", metavar="ID", help="The id of the source.", show_default=False)
-    ],
-    approved_by: ApprovedBy,
+    ] = "",
     dry_run: DryRun = False,
     path: BundlePath = ".",
     spec: Spec = "latest",
@@ -384,11 +388,15 @@ def approve(
 
     \b
     Examples:
-      okn claims approve-authority --document policies/a.md --source law --approved-by human:mara.okafor
+      okn claims approve-authority law --document policies/a.md --approved-by human:mara.okafor
     """
+    from openknowledge.engine.errors import UsageError
     from openknowledge.engine.operations.lifecycle import approve_authority
 
-    done = approve_authority(path, document, source, approved_by=approved_by, **_options(spec, dry_run))
+    name = argument or source
+    if not name or (argument and source and argument != source):
+        raise UsageError("name the one source that is approved: SOURCE or --source SOURCE")
+    done = approve_authority(path, document, name, approved_by=approved_by, **_options(spec, dry_run))
     report(done, as_json)
 
 

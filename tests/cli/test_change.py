@@ -218,6 +218,17 @@ def test_nothing_to_change_is_said(okn: Okn, bundle: Path) -> None:
             2,
             "--alias TEXT or --from ENTITY",
         ),
+        (("approve-authority", "--document", PAGE, "--approved-by", "human:x"), 2, "name the one source"),
+        (
+            ("approve-authority", "a", "--source", "b", "--document", PAGE, "--approved-by", "human:x"),
+            2,
+            "name the one source",
+        ),
+        (
+            ("approve-authority", "rfc6750", "--document", PAGE, "--approved-by", "human:x"),
+            1,
+            "has no role",
+        ),
         (
             ("approve-authority", "--document", PAGE, "--source", "rfc6750", "--approved-by", "human:x"),
             1,
