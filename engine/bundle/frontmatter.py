@@ -96,7 +96,7 @@ def split_frontmatter(text: str) -> Frontmatter:
 def _read(source: str, problems: list[Problem]) -> dict[str, Any]:
     if not source.strip():
         return {}
-    if len(source) > limits.FRONTMATTER_BYTES:
+    if 4 * len(source) > limits.FRONTMATTER_BYTES and len(source.encode()) > limits.FRONTMATTER_BYTES:
         problems.append(
             Problem("frontmatter", f"frontmatter is larger than {limits.FRONTMATTER_BYTES} bytes", 1)
         )

@@ -380,6 +380,13 @@ def _check_computation(document: Document, fields: dict[str, Any]) -> Iterator[I
     if parameters is not None and not isinstance(parameters, list):
         message = f"parameters must be a list of {{name, type, required}}, not {_kind(parameters)}"
         yield _issue(document, _RULE_02, message, "parameters")
+    for index, item in enumerate(parameters if isinstance(parameters, list) else ()):
+        if not isinstance(item, dict) or not text_of(item.get("name")):
+            message = "a parameter must be a mapping with name"
+            yield _issue(document, _RULE_02, message, "parameters", index)
+        elif not isinstance(item.get("required", False), bool):
+            message = f"required must be true or false, not {_kind(item['required'])}"
+            yield _issue(document, _RULE_02, message, "parameters", index, "required")
     for name in ("executor", "attester"):
         value = fields.get(name)
         if value is not None and (not isinstance(value, dict) or not text_of(value.get("resource"))):

@@ -53,13 +53,14 @@ _NEEDS_EVENTS = re.compile(
     r"|^[ ]*-[ ]+-[ ]",
     re.MULTILINE,
 )
-_DEEP_INDENT = "\n" + " " * 60
+_DEEP_INDENT = "\n" + " " * 40
 _FLOW_COLON = re.compile(r":[,\[\]{}]")
 _COLON = re.compile(r"""["']:|:(?=[\s,\[\]{}]|$)""")
 # possessive throughout: each character is looked at once, whatever follows
 _PLAIN_FLOW_ENTRY = r"[\w.-]++: (?:[^,{}\[\]\"'#\n:]|:(?![\s,{}\[\]\"'#]))++"
 _PLAIN_FLOW_MAPPING = re.compile(rf"\{{ *+{_PLAIN_FLOW_ENTRY}(?:, *+{_PLAIN_FLOW_ENTRY})*+\}}")
-_FAST_FLOW_SEQUENCES = 50
+_FAST_FLOW_SEQUENCES = 50  # with the deepest indent, these stay below the limit of depth
+_VALUE_COLONS = ("[:", ",:", " :", "\n:")  # a value in a flow sequence may not begin so for every reader
 
 
 def read_yaml(text: str) -> YamlResult:
@@ -86,8 +87,12 @@ def _is_harmless(text: str) -> bool:
         if mark in text and _NEEDS_EVENTS.search(text):
             return False
     # flow mappings that are plain do not nest, so only sequences can make flow deep
-    if text.count("[") > _FAST_FLOW_SEQUENCES:
+    sequences = text.count("[")
+    if sequences > _FAST_FLOW_SEQUENCES:
         return False
+    for mark in _VALUE_COLONS if sequences else ():
+        if mark in text:
+            return False
     braces = text.count("{")
     return braces == 0 or len(_PLAIN_FLOW_MAPPING.findall(text)) == braces
 

@@ -152,6 +152,11 @@ def test_frontmatter_at_the_limit_is_read() -> None:
     assert len(split_frontmatter(f"---\n{source}---\n").data["a"]) == limits.FRONTMATTER_BYTES - 4
 
 
+def test_the_limit_counts_bytes() -> None:
+    source = "a: " + "é" * (limits.FRONTMATTER_BYTES // 2 - 1) + "\n"
+    assert split_frontmatter(f"---\n{source}---\n").broken
+
+
 def test_frontmatter_past_the_limit_is_an_error() -> None:
     source = "a: " + "x" * (limits.FRONTMATTER_BYTES - 3) + "\n"
     front = split_frontmatter(f"---\n{source}---\nbody\n")

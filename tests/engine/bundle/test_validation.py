@@ -317,6 +317,18 @@ BROKEN += [
          "attester must be a mapping with resource"),
     ]
 ]  # fmt: skip
+BROKEN += [
+    (
+        "a parameter without name",
+        {"a.md": COMPUTATION.replace("runtime", "parameters: [{name: a}, {type: date}]\nruntime")},
+        ("a.md", "okf-0.2-metadata", "warning", 3, 25, "a parameter must be a mapping with name"),
+    ),
+    (
+        "a parameter that is required in words",
+        {"a.md": COMPUTATION.replace("runtime", "parameters:\n  - name: a\n    required: often\nruntime")},
+        ("a.md", "okf-0.2-metadata", "warning", 5, 5, "required must be true or false, not a string"),
+    ),
+]
 BROKEN.append(
     (
         "a footnote without source",

@@ -250,6 +250,17 @@ def test_depth_is_bounded_and_the_limit_itself_is_allowed(opening: str) -> None:
     assert read_yaml(nested(limits.FRONTMATTER_DEPTH)).problems[0].message == "nested deeper than 100 levels"
 
 
+def test_depth_by_indentation_and_flow_together_is_bounded() -> None:
+    def nested(indent: int, flow: int) -> str:
+        block = "".join(" " * level + "k:\n" for level in range(indent))
+        return f"{block}{' ' * indent}k: {'[' * flow}{']' * flow}\n"
+
+    for indent in range(30, 100, 3):
+        for flow in range(0, 101 - indent, 5):
+            assert not read_yaml(nested(indent, limits.FRONTMATTER_DEPTH - 1 - indent)).failed
+            assert read_yaml(nested(indent, limits.FRONTMATTER_DEPTH - indent + flow)).failed
+
+
 @pytest.mark.parametrize("gap", [1, 2, 3, 7])
 def test_depth_by_indentation_alone_is_bounded(gap: int) -> None:
     text = "k:\n" + ("-" + " " * gap) * 20_000 + "x\n"
