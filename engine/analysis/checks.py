@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Literal
 
 from openknowledge.engine.analysis.conclusions import Conclusions
-from openknowledge.engine.analysis.findings import Finding, Severity, ordered
+from openknowledge.engine.analysis.findings import Finding, Grounds, Severity, ordered
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.issues import Issue
 from openknowledge.engine.bundle.okf import text_of
@@ -258,8 +259,7 @@ def issue_finding(conclusions: Conclusions, issue: Issue) -> Finding:
         issue.line,
         issue.column,
         atom,
-        proof,
-        conclusions.places(proof) if issue.path in conclusions.bundle.by_path else (),
+        Grounds(lambda: proof, conclusions.places),
     )
 
 
@@ -277,7 +277,6 @@ def derived_findings(
         for row in sorted(model[check.head]):
             subject, message, where = describe(places, row)
             path, line, column = where or (subject, 1, 1)
-            proof = model.proof(check.head, row)
             yield Finding(
                 check.id,
                 check.severity,
@@ -286,9 +285,8 @@ def derived_findings(
                 path,
                 line,
                 column,
-                proof.atom,
-                proof,
-                conclusions.places(proof),
+                display_atom(check.head, row),
+                Grounds(partial(model.proof, check.head, row), conclusions.places),
             )
 
 

@@ -23,6 +23,7 @@ from openknowledge.engine.datalog import (
     parse_rules,
 )
 from openknowledge.engine.datalog.analysis import body_atoms
+from openknowledge.engine.datalog.limits import Budget
 from openknowledge.engine.facts.compile import Fact
 from openknowledge.engine.facts.facts import Facts
 from openknowledge.engine.facts.provenance import Provenance
@@ -85,7 +86,9 @@ class Conclusions:
         used = {atom.predicate for rule in program for atom in body_atoms(rule)}
         for name in sorted(used & self.base.names()):
             self.base.relation(name)
-        return evaluate([*texts, *built_in], self.base, limits, profile=CLOSED_WORLD_PROFILE)
+        model = evaluate([*texts, *built_in], self.base, limits, profile=CLOSED_WORLD_PROFILE)
+        model._budget = Budget(NO_LIMITS)  # proofs are built when asked for: after the deadline of the rules
+        return model
 
     def places(self, proof: Proof) -> tuple[Provenance, ...]:
         """Return where the facts that a proof rests on were read."""

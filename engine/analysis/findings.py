@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from openknowledge.engine.datalog import Proof
@@ -31,13 +32,35 @@ class Acceptance:
     until: str
 
 
+class Grounds:
+    """What proves a finding. The proof is built when somebody asks for it: most are never shown."""
+
+    def __init__(
+        self,
+        prove: Callable[[], Proof],
+        read_at: Callable[[Proof], tuple[Provenance, ...]] = lambda _proof: (),
+    ) -> None:
+        self._prove = prove
+        self._read_at = read_at
+
+    @cached_property
+    def proof(self) -> Proof:
+        """The proof of the fact that states the finding."""
+        return self._prove()
+
+    @cached_property
+    def places(self) -> tuple[Provenance, ...]:
+        """Where the facts that the proof rests on were read."""
+        return self._read_at(self.proof)
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that a check found.
 
     ``atom`` is the fact that states it: with the rule it identifies the finding, whatever the wording of the
-    message and wherever the line moves. ``number`` tells apart several findings of one fact. ``places`` are
-    where the facts that prove it were read.
+    message and wherever the line moves. ``number`` tells apart several findings of one fact. ``grounds`` are
+    what proves it.
     """
 
     rule: str
@@ -48,10 +71,14 @@ class Finding:
     line: int
     column: int
     atom: str
-    proof: Proof = field(compare=False, repr=False)
-    places: tuple[Provenance, ...] = field(default=(), compare=False, repr=False)
+    grounds: Grounds = field(compare=False, repr=False)
     number: int = 1
     accepted: Acceptance | None = None
+
+    @property
+    def proof(self) -> Proof:
+        """What proves the finding."""
+        return self.grounds.proof
 
     @property
     def id(self) -> str:
@@ -70,7 +97,7 @@ class Finding:
         """Where the facts of the proof were read, each place once."""
         from openknowledge.engine.query.datalog import unique_sources
 
-        return unique_sources(self.places)
+        return unique_sources(self.grounds.places)
 
 
 def severity_rank(severity: str) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from openknowledge.engine import limits
 from openknowledge.engine.analysis.checks import POLICY_ERROR, Places
 from openknowledge.engine.analysis.conclusions import Conclusions
-from openknowledge.engine.analysis.findings import SEVERITIES, Finding, Severity
+from openknowledge.engine.analysis.findings import SEVERITIES, Finding, Grounds, Severity
 from openknowledge.engine.analysis.globs import is_relative_pattern, matches
 from openknowledge.engine.config import CONFIG_NAME
 from openknowledge.engine.datalog import (
@@ -230,16 +230,18 @@ def _finding(
 ) -> Finding:
     severity, subject, template = row[:ARITY]
     values = dict(zip(item.names, row[ARITY:], strict=True))
-    instance = model.proof(item.head, row)
-    # the instance proves the finding by the rule as the file has it
-    proof = replace(
-        instance,
-        atom=display_atom(HEAD, row[:ARITY]),
-        predicate=HEAD,
-        row=row[:ARITY],
-        rule_id=item.rule.rule_id,
-        rule=str(item.rule),
-    )
+
+    def prove() -> Proof:
+        # the instance proves the finding by the rule as the file has it
+        return replace(
+            model.proof(item.head, row),
+            atom=display_atom(HEAD, row[:ARITY]),
+            predicate=HEAD,
+            row=row[:ARITY],
+            rule_id=item.rule.rule_id,
+            rule=str(item.rule),
+        )
+
     path, line, column = where
     return Finding(
         rule=item.rule.source,
@@ -252,8 +254,7 @@ def _finding(
         line=line,
         column=column,
         atom=display_atom(HEAD, row),
-        proof=proof,
-        places=conclusions.places(proof),
+        grounds=Grounds(prove, conclusions.places),
     )
 
 
@@ -275,4 +276,5 @@ def _error(path: str, problem: str, line: int, column: int) -> Finding:
     row = (path, POLICY_ERROR, problem)
     atom = display_atom("issue", row)
     proof = Proof(ASSERTED, atom, "issue", row)
-    return Finding(POLICY_ERROR, "high", path, problem, path, line, column, atom, proof)
+    grounds = Grounds(lambda: proof)
+    return Finding(POLICY_ERROR, "high", path, problem, path, line, column, atom, grounds)

@@ -18,15 +18,19 @@ from openknowledge.engine.analysis.baseline import (
     read_baseline,
     updated_baseline,
 )
-from openknowledge.engine.analysis.findings import Finding
+from openknowledge.engine.analysis.findings import Finding, Grounds
 from openknowledge.engine.datalog import Proof
 from openknowledge.engine.errors import UsageError
 
 TODAY = date(2026, 11, 30)
 
 
+def grounds(atom: str) -> Grounds:
+    return Grounds(lambda: Proof("asserted", atom))
+
+
 def finding(rule: str = "stale", path: str = "a.md", atom: str = 'x("a")', line: int = 1) -> Finding:
-    return Finding(rule, "high", "a", "message", path, line, 1, atom, Proof("asserted", atom))
+    return Finding(rule, "high", "a", "message", path, line, 1, atom, grounds(atom))
 
 
 def entry(found: Finding, **changes: str) -> dict[str, str]:
@@ -46,7 +50,7 @@ def content(*entries: dict[str, str], **changes: Any) -> dict[str, Any]:
 
 
 def test_a_finding_keeps_its_id_when_it_moves_and_its_message_changes() -> None:
-    other = Finding("stale", "low", "a", "reworded", "a.md", 99, 7, 'x("a")', Proof("asserted", "x"))
+    other = Finding("stale", "low", "a", "reworded", "a.md", 99, 7, 'x("a")', grounds("x"))
     assert other.id == finding().id
 
 
