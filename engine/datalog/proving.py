@@ -129,14 +129,14 @@ class Prover:
             Proof(premise.kind, premise.atom) if premise.fact is None else self._proofs[premise.fact]
             for premise in step.premises
         )
-        rule = step.rule.rule
+        instantiation = self._instantiation(step.rule)
         return Proof(
             kind=RULE if step.rule.fold is None else AGGREGATE,
             atom=display_atom(fact[0], values),
             predicate=fact[0],
             row=values,
-            rule_id=rule.rule_id,
-            rule=str(rule),
+            rule_id=instantiation.rule_id,
+            rule=instantiation.text,
             inputs=inputs,
             height=1 + max((child.height for child in inputs), default=0),
         )
@@ -248,6 +248,8 @@ class _Instantiation:
     def __init__(self, rule: LoweredRule, source: Source) -> None:
         self.clause = rule.clause
         self.source = source
+        self.text = str(rule.rule)
+        self.rule_id = rule.rule.rule_id
         self.order = tuple(premise_order(rule.rule))
         self._shown: dict[int, str] = {}
 
