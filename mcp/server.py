@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from openknowledge.engine.errors import OpenKnowledgeError
 from openknowledge.engine.version import __version__
-from openknowledge.mcp.errors import Refusal, internal_error, invalid_cursor, invalid_params
+from openknowledge.mcp.errors import (
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    Refusal,
+    internal_error,
+    invalid_cursor,
+    invalid_params,
+)
 from openknowledge.mcp.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -99,6 +106,7 @@ def _only_a_cursor(params: Mapping[str, Any] | None) -> None:
 async def documented_errors(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
     """Turn whatever fails into one of the errors that clients are told of."""
     from mcp.shared.exceptions import MCPError
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
     from pydantic import ValidationError
 
     try:
@@ -117,7 +125,10 @@ async def documented_errors(ctx: ServerRequestContext[Any], call_next: CallNext)
     except Exception:
         log.exception("%s failed", ctx.method)
         found = internal_error()
-    raise MCPError(code=found.code, message=found.text, data=found.data or None)
+    code = found.code
+    if code == RESOURCE_NOT_FOUND and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        code = INVALID_PARAMS  # these versions have retired the other code
+    raise MCPError(code=code, message=found.text, data=found.data or None)
 
 
 def build_server(snapshot: Callable[[], Snapshot]) -> tuple[Server[Any], InitializationOptions]:

@@ -87,7 +87,7 @@ def proofs_of(row: dict[str, Any]) -> dict[str, Any]:
     return proof
 
 
-def check(bundle: Path, results: list[Any]) -> dict[str, Any]:
+def check(bundle: Path, results: list[Any], not_found: int) -> dict[str, Any]:
     """Check what a client got for ``STEPS`` and return the proposal."""
     tools, resources, page, *calls, unknown, forbidden = results
     schemas = {tool["name"]: tool["outputSchema"] for tool in tools}
@@ -132,7 +132,7 @@ def check(bundle: Path, results: list[Any]) -> dict[str, Any]:
     assert proposal["document"] == PAGE
     assert proposal["claim"]["status"] == "proposed"
     assert_error(unknown, -32602, "Unknown tool")
-    assert_error(forbidden, -32002, "Resource not found")
+    assert_error(forbidden, not_found, "Resource not found")
     return dict(proposal)
 
 
@@ -151,9 +151,15 @@ def apply(bundle: Path, proposal: dict[str, Any], folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def check_day(bundle: Path, before: dict[str, bytes], results: list[Any], folder: Path) -> None:
+def check_day(
+    bundle: Path,
+    before: dict[str, bytes],
+    results: list[Any],
+    folder: Path,
+    not_found: int = -32002,
+) -> None:
     """Check a day: what the client got, that nothing was written, that the proposal can be applied."""
-    proposal = check(bundle, results)
+    proposal = check(bundle, results, not_found)
     assert bytes_of(bundle) == before
     apply(bundle, proposal, folder)
     after = bytes_of(bundle)
