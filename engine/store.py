@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         StaleResult,
         SuggestResult,
     )
-    from openknowledge.schemas.common import Policy, Revision
+    from openknowledge.schemas.common import Policy, Quarantined, Revision
     from openknowledge.schemas.common import Provenance as ProvenanceJson
     from openknowledge.schemas.datalog import DatalogResult
     from openknowledge.schemas.export import BundleExport
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from openknowledge.schemas.validation import ValidationReport
 
 PROFILES = ("bundle", "okf")
+_CLAIM_FIELDS = frozenset({"claims", "claim_refs", "claim_ontology", "openknowledge_claim_profile"})
 
 
 class Store:
@@ -167,6 +168,15 @@ class Store:
         return self.fact_set.policy
 
     # Claims
+
+    @cached_property
+    def _has_claims(self) -> bool:
+        """Whether any page says something that claims are made of; most bundles have none."""
+        return any(
+            not _CLAIM_FIELDS.isdisjoint(page.fields)
+            or any("access" in source.raw for source in page.metadata.sources)
+            for page in self.bundle.documents
+        )
 
     @cached_property
     def claim_set(self) -> ClaimSet:
@@ -332,7 +342,7 @@ class Store:
         """
         if profile not in PROFILES:
             raise UsageError(f"unknown validation profile {profile!r}; choose one of {', '.join(PROFILES)}")
-        claim_issues = self.claim_set.issues if profile == "bundle" else ()
+        claim_issues = self.claim_set.issues if profile == "bundle" and self._has_claims else ()
         return apply_overrides(
             [*self._okf_issues, *claim_issues], {**self.config.overrides, **(overrides or {})}
         )
@@ -341,15 +351,18 @@ class Store:
         self, *, profile: str = "bundle", overrides: Mapping[str, Override] | None = None
     ) -> ValidationReport:
         """Return the validation report. Arguments and errors as for ``issues``."""
-        from openknowledge.engine.claims.factset import quarantined_json
+        quarantined: Sequence[Quarantined] = ()
+        if profile == "bundle" and self._has_claims:
+            from openknowledge.engine.claims.factset import quarantined_json
 
+            quarantined = quarantined_json(self.claim_set.quarantined)
         return validation_report(
             self.bundle,
             self.issues(profile=profile, overrides=overrides),
             profile=profile,
             config_path=self.config.path,
             overrides={**self.config.overrides, **(overrides or {})},
-            quarantined=quarantined_json(self.claim_set.quarantined) if profile == "bundle" else [],
+            quarantined=quarantined,
             skipped=frozenset({"claim-profile"}) if profile == "okf" else frozenset(),
         )
 

@@ -22,6 +22,8 @@ class Facts:
     """
 
     def __init__(self, bundle: Bundle, now: datetime, claims: Mapping[str, Source] | None = None) -> None:
+        # most relations need the text of every page; reading it all at once is cheapest
+        bundle.read_outlines()
         self.bundle = bundle
         self.now = now
         self._sources: dict[str, Source] = {
