@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from openknowledge.engine import limits as bounds
 from openknowledge.engine.datalog.errors import DatalogError, shorten
 from openknowledge.engine.datalog.parser import RuleText, parse_rules
 from openknowledge.engine.datalog.syntax import (
@@ -26,10 +27,6 @@ from openknowledge.engine.errors import Span
 SAFE_PROFILE = "openknowledge.safe/v1"
 CLOSED_WORLD_PROFILE = "openknowledge.closed-world/v1"
 PROFILES = (SAFE_PROFILE, CLOSED_WORLD_PROFILE)
-
-PREMISES = 1_000
-ARGUMENTS = 1_000
-"""Most premises of one rule, and most arguments of one atom."""
 
 
 class Catalogue(Protocol):
@@ -122,8 +119,10 @@ def check_query(query: Atom, text: str, source: str = "query") -> None:
         if isinstance(term, (FunctionTerm, Aggregate)):
             problem = function_problem(term, place, query.predicate)
             raise DatalogError("function-term", problem, text=text, span=term.span, source=source)
-    if len(query.arguments) > ARGUMENTS:
-        problem = f"the query has {len(query.arguments)} arguments; at most {ARGUMENTS} are allowed"
+    if len(query.arguments) > bounds.ATOM_ARGUMENTS:
+        problem = (
+            f"the query has {len(query.arguments)} arguments; at most {bounds.ATOM_ARGUMENTS} are allowed"
+        )
         raise DatalogError("query", problem, text=text, span=query.span, source=source)
 
 
@@ -168,8 +167,10 @@ def rule_problems(rule: Rule, profile: str) -> Iterator[Problem]:
         for place, term in enumerate(atom.arguments, 1):
             if isinstance(term, FunctionTerm) or (isinstance(term, Aggregate) and atom is not rule.head):
                 yield "function-term", function_problem(term, place, atom.predicate), term.span
-        if len(atom.arguments) > ARGUMENTS:
-            problem = f"this atom has {len(atom.arguments)} arguments; at most {ARGUMENTS} are allowed"
+        if len(atom.arguments) > bounds.ATOM_ARGUMENTS:
+            problem = (
+                f"this atom has {len(atom.arguments)} arguments; at most {bounds.ATOM_ARGUMENTS} are allowed"
+            )
             yield "arity", problem, atom.span
     for comparison in rule.comparisons():
         for term in (comparison.left, comparison.right):
@@ -180,8 +181,8 @@ def rule_problems(rule: Rule, profile: str) -> Iterator[Problem]:
                     "strings, numbers or /names",
                     term.span,
                 )
-    if len(rule.premises) > PREMISES:
-        problem = f"this rule has {len(rule.premises)} premises; at most {PREMISES} are allowed"
+    if len(rule.premises) > bounds.RULE_PREMISES:
+        problem = f"this rule has {len(rule.premises)} premises; at most {bounds.RULE_PREMISES} are allowed"
         yield "syntax", problem, rule.span
     if profile != CLOSED_WORLD_PROFILE:
         for negation in rule.negations():

@@ -63,7 +63,7 @@ class Relation:
         """Return the index ``spec``; build it first if it is not there. Raises ``LimitError`` when late."""
         found = self._indexes.get(spec)
         if found is None:
-            with self._lock:
+            with budget.holding(self._lock):
                 found = self._indexes.get(spec)
                 if found is None:
                     found = empty_index(spec, self.arity or 0)
@@ -153,10 +153,11 @@ class FactBase:
         found = self._relations.get(name)
         if found is not None:
             return found
-        with self._lock:
+        budget = budget or Budget()
+        with budget.holding(self._lock):
             found = self._relations.get(name)
             if found is None:
-                found = self._encode(name, budget or Budget())
+                found = self._encode(name, budget)
                 self._relations[name] = found
                 self._opened.pop(name, None)
         return found

@@ -48,18 +48,17 @@ class ValueTable:
 
     def number(self, value: Value) -> int:
         """Return the number of ``value``."""
-        known = self._numbers.get(value)
+        known = self.known(value)
         if known is None:
-            known = self._own.get(value)
-            if known is None:
-                self._own_values.append(value)
-                known = self._own[value] = -len(self._own_values)
+            self._own_values.append(value)
+            known = self._own[value] = -len(self._own_values)
         return known
 
     def known(self, value: Value) -> int | None:
         """Return the number of ``value`` if any fact or rule has it."""
-        known = self._numbers.get(value)
-        return self._own.get(value) if known is None else known
+        # its own first: the base may come to know a value later, when another relation is loaded
+        own = self._own.get(value)
+        return self._numbers.get(value) if own is None else own
 
     def value(self, number: int) -> Value:
         """Return the value of ``number``."""

@@ -7,12 +7,26 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from openknowledge.engine import limits as bounds
 from openknowledge.engine.errors import LimitError
 
 T = TypeVar("T")
+
+
+class Lock(Protocol):
+    """A lock of ``threading``."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Take the lock; return whether that was possible in time."""
+        ...
+
+    def release(self) -> None:
+        """Give the lock back."""
+        ...
+
+
 NARROW = "narrow the query: give an argument a value, or make the premises more selective"
 
 
@@ -82,6 +96,18 @@ class Budget:
                 f"the query was stopped after its time limit of {self.limits.seconds:g} s; {NARROW}",
                 limit="QUERY_SECONDS",
             )
+
+    @contextmanager
+    def holding(self, lock: Lock) -> Iterator[None]:
+        """Hold ``lock`` for the block. Raises ``LimitError`` when it is not free before the deadline."""
+        remaining = self.remaining()
+        if not lock.acquire(timeout=-1 if remaining is None else remaining):
+            self.check_time()
+            raise LimitError("the query was stopped while it waited for its facts", limit="QUERY_SECONDS")
+        try:
+            yield
+        finally:
+            lock.release()
 
     def check_created(self, count: int) -> None:
         """Raise ``LimitError`` when ``count`` derived facts are too many."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from openknowledge.engine.datalog.analysis import (
     CLOSED_WORLD_PROFILE,
@@ -22,6 +23,9 @@ from openknowledge.engine.datalog.syntax import Aggregate, Atom, Comparison, Neg
 from openknowledge.engine.errors import Span
 
 ERROR = "error"
+_MOST = 100
+"""Findings that each take a search through all names or rules are given up to this number."""
+
 WARNING = "warning"
 
 CODES = {
@@ -126,21 +130,23 @@ class _Linter:
     def findings(self) -> Iterator[LintFinding]:
         arities = Arities(self.catalogue or NoCatalogue())
         seen: dict[str, Rule] = {}
+        unknown_left = _MOST
         for rule in self.rules.rules:
             for code, problem, span in (*rule_problems(rule, self.profile), *safety_problems(rule)):
                 yield self.finding(rule, span, ERROR, code, problem)
             for problem, span in arities.problems(rule):
                 yield self.finding(rule, span, ERROR, "arity", problem)
-            if self.catalogue is not None:
+            if self.catalogue is not None and unknown_left > 0:
                 unknown = unknown_problems(rule, self.rules, self.catalogue, empty_is_unknown=False)
                 for problem, span in unknown:
+                    unknown_left -= 1
                     yield self.finding(rule, span, ERROR, "unknown-predicate", problem)
             yield from self.doubts(rule)
             first = seen.setdefault(_normal_form(rule), rule)
             if first is not rule:
                 problem = f"this says the same as the rule at {first.source}:{first.span.line}"
                 yield self.finding(rule, rule.span, WARNING, "duplicate-rule", problem)
-        for code, problem, span, source in stratification_problems(self.rules.rules):
+        for code, problem, span, source in islice(stratification_problems(self.rules.rules), _MOST):
             rule = next(r for r in self.rules.rules if r.source == source and _within(r, span))
             yield self.finding(rule, span, ERROR, code, problem)
         yield from self.unreachable()

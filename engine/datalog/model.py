@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from openknowledge.engine.datalog.analysis import RuleSet
-from openknowledge.engine.datalog.base import FactBase, Index, IndexSpec, Relation, Row
+from openknowledge.engine.datalog.base import FactBase, Index, IndexSpec, Relation, Row, chunks
 from openknowledge.engine.datalog.clauses import Clause, LoweredRule, Predicate, lower
 from openknowledge.engine.datalog.demand import Rewriting, Stored, predicates_of, rewrite
 from openknowledge.engine.datalog.errors import ProofDepthError, shorten
 from openknowledge.engine.datalog.evaluation import Evaluation, Program, ValueTable
 from openknowledge.engine.datalog.limits import Budget, releasing
-from openknowledge.engine.datalog.proof import Proof
+from openknowledge.engine.datalog.proof import ASSERTED, Proof
 from openknowledge.engine.datalog.proving import Prover
 from openknowledge.engine.datalog.relations import Derived
 from openknowledge.engine.datalog.syntax import Atom, Constant, Variable
@@ -47,6 +47,7 @@ class Model:
         self._rules = rules
         self._budget = budget
         self._names = frozenset(predicates)
+        self._facts = facts
         self._declared = facts.names()
         self._base: dict[Predicate, Relation] = {}
         total = 0
@@ -153,19 +154,19 @@ class Model:
         return Rows(self, name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names
+        return name in self._by_head or name in self._declared
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all relations in the model, derived and base, sorted."""
-        return tuple(sorted(name for name in self._names if name in self._by_head or name in self._base))
+        return tuple(sorted(self._declared.union(self._by_head)))
 
     def count(self, name: str) -> int:
         """Return the number of rows of ``name``."""
-        return len(self._relation(name) or ())
+        return len(self._readable(name) or ())
 
     def rows(self, name: str) -> Iterator[tuple[Value, ...]]:
         """Yield the rows of ``name``, in no particular order."""
-        relation = self._relation(name)
+        relation = self._readable(name)
         if relation is not None:
             arity = relation.arity or 0
             for row in relation.rows if isinstance(relation, Relation) else relation:
@@ -173,8 +174,25 @@ class Model:
 
     def holds(self, name: str, row: Sequence[object]) -> bool:
         """Return whether the fact is in the model."""
+        if self._is_aside(name):
+            return self._holds_aside(name, row)
         encoded = self._encoded(row)
         return encoded is not None and self.round_of(name, encoded) is not None
+
+    def _is_aside(self, name: str) -> bool:
+        """Return whether ``name`` is a base relation that the rules do not reach; it is loaded when read."""
+        return name in self._declared and name not in self._names
+
+    def _readable(self, name: str) -> Relation | Derived | None:
+        return self._facts.relation(name, self._budget) if self._is_aside(name) else self._relation(name)
+
+    def _holds_aside(self, name: str, row: Sequence[object]) -> bool:
+        relation = self._facts.relation(name, self._budget)
+        # the base's own numbers: this evaluation may have given a value another before the relation came
+        numbers = [self._facts.numbers.get(normalised(value)) for value in row]
+        if None in numbers or relation.arity != len(numbers):
+            return False
+        return self._has_row(relation, numbers[0] if len(numbers) == 1 else tuple(numbers))
 
     def matching(self, query: Atom) -> list[Row]:
         """Return the encoded rows that match ``query``, in no particular order."""
@@ -192,26 +210,37 @@ class Model:
 
     def _select(self, relation: Relation | Derived, query: Atom, constants: Mapping[int, int]) -> list[Row]:
         arity = len(query.arguments)
-        rows: Iterable[Row]
-        if not constants or relation.arity is None:
-            rows = relation.rows if isinstance(relation, Relation) else list(relation)
-        else:
-            bound = tuple(sorted(constants))
-            key = constants[bound[0]] if len(bound) == 1 else tuple(constants[column] for column in bound)
-            if len(bound) == arity:
-                rows = [key] if self._has(relation, key) else []
-            else:
-                out = tuple(column for column in range(arity) if column not in constants)
-                found = relation.index((bound, out), self._budget).get(key, ())
-                rows = [_completed(constants, out, part, arity) for part in found]
         groups: dict[str, list[int]] = {}
         for column, term in enumerate(query.arguments):
             if isinstance(term, Variable):
                 groups.setdefault(term.name, []).append(column)
         repeated = [columns for columns in groups.values() if len(columns) > 1]
-        if repeated:
-            rows = [row for row in rows if all(len({row[c] for c in columns}) == 1 for columns in repeated)]
-        return list(rows)
+        rows = self._bound_rows(relation, constants, arity)
+        if not repeated:
+            return rows
+        found: list[Row] = []
+        for block in chunks(rows):
+            self._budget.check_time()
+            found.extend(
+                row for row in block if all(len({row[c] for c in columns}) == 1 for columns in repeated)
+            )
+        return found
+
+    def _bound_rows(
+        self, relation: Relation | Derived, constants: Mapping[int, int], arity: int
+    ) -> list[Row]:
+        if not constants or relation.arity is None:
+            return relation.rows if isinstance(relation, Relation) else list(relation)
+        bound = tuple(sorted(constants))
+        key = constants[bound[0]] if len(bound) == 1 else tuple(constants[column] for column in bound)
+        if len(bound) == arity:
+            return [key] if self._has(relation, key) else []
+        out = tuple(column for column in range(arity) if column not in constants)
+        rows: list[Row] = []
+        for block in chunks(list(relation.index((bound, out), self._budget).get(key, ()))):
+            self._budget.check_time()
+            rows.extend(_completed(constants, out, part, arity) for part in block)
+        return rows
 
     def _has(self, relation: Relation | Derived, row: Row) -> bool:
         if isinstance(relation, Derived):
@@ -251,6 +280,9 @@ class Model:
         beyond ``proof_depth``, and ``LimitError`` when the time is over.
         """
         encoded = self._encoded(row)
+        if self._is_aside(name) and self._holds_aside(name, row):
+            values = tuple(map(normalised, row))
+            return Proof(ASSERTED, display_atom(name, values), name, values)
         if encoded is None or self.round_of(name, encoded) is None:
             shown = shorten(display_atom(name, tuple(map(normalised, row))), 200)
             raise OpenKnowledgeError(f"{shown} does not hold, so it has no proof")

@@ -29,6 +29,7 @@ from openknowledge.engine.errors import LimitError
 
 ASSERTED_FACT = "asserted-fact"
 DERIVED_FACT = "derived-fact"
+_BLOCK = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +134,7 @@ class Prepared:
         check_program(self.rules, facts, self.query, self.query_text)
         model = Model(self.rules, facts, budget, self.predicates)
         rows = model.derive_for(self.query)
-        shown = self._displayed(model, rows, budget)
-        most = self.limits.results
-        truncated = most is not None and len(shown) > most
-        kept = heapq.nsmallest(most, shown) if truncated and most is not None else sorted(shown)
+        kept, truncated = self._first(model, rows, budget)
         answers: list[AnswerRow] = []
         name = self.query.predicate
         for atom, place in kept:
@@ -148,14 +146,20 @@ class Prepared:
             budget.check_steps(sum(size[id(row.proof)] for row in answers))
         return Answer(self.query, self.profile, tuple(answers), truncated, model)
 
-    def _displayed(self, model: Model, rows: Sequence[Row], budget: Budget) -> list[tuple[str, int]]:
+    def _first(self, model: Model, rows: Sequence[Row], budget: Budget) -> tuple[list[tuple[str, int]], bool]:
+        """Return the display strings of ``rows`` with their places, sorted and cut, and if any was cut."""
         name = self.query.predicate
-        shown: list[tuple[str, int]] = []
-        for place, row in enumerate(rows):
-            if not place % 5_000:
-                budget.check_time()
-            shown.append((display_atom(name, model.decoded(row)), place))
-        return shown
+        most = self.limits.results
+        kept: list[tuple[str, int]] = []
+        for start in range(0, len(rows), _BLOCK):
+            budget.check_time()
+            kept.extend(
+                (display_atom(name, model.decoded(rows[place])), place)
+                for place in range(start, min(start + _BLOCK, len(rows)))
+            )
+            if most is not None and len(kept) > most:
+                kept = heapq.nsmallest(most, kept)
+        return sorted(kept), most is not None and len(rows) > most
 
 
 def prepare(
@@ -255,8 +259,6 @@ def evaluate(
         predicates = set(ruleset.by_head) | {
             atom.predicate for rule in ruleset.rules for atom in body_atoms(rule)
         }
-        if not isinstance(relations, FactBase):
-            predicates |= facts.names()
         model = Model(ruleset, facts, budget, predicates)
         model.derive()
         return model

@@ -83,6 +83,24 @@ def test_a_fact_base_is_loaded_when_it_is_reached() -> None:
     assert asked == ["edge"]
 
 
+def test_a_relation_that_no_rule_reaches_is_loaded_when_it_is_read() -> None:
+    asked: list[str] = []
+
+    def load(name: str) -> list[tuple[object, ...]]:
+        asked.append(name)
+        return [("x", "a")] if name == "other" else [("a", "b")]
+
+    base = FactBase(load=load, arities={"edge": 2, "other": 2}, empty=())
+    model = evaluate(CLOSURE + ' mark("x", X) :- edge(X, _).', base)
+    assert asked == ["edge"]
+    assert list(model["other"]) == [("x", "a")]
+    assert ("x", "a") in model["other"]
+    assert ("x", "b") not in model["other"]
+    assert model.proof("other", ("x", "a")).kind == "asserted"
+    assert ("x", "a") in model["mark"]
+    assert model.proof("mark", ("x", "a")).height == 1
+
+
 def test_relations_without_rows_may_be_used() -> None:
     assert list(evaluate(CLOSURE, {"edge": []})["path"]) == []
 

@@ -172,6 +172,25 @@ def test_a_slot_is_free_again_after_an_error() -> None:
     assert len(prepare("n(X)").answer(FactBase(NUMBERS), gate=gate).rows) == 1_000
 
 
+def test_waiting_for_another_thread_to_load_ends_at_the_deadline() -> None:
+    begun, done = threading.Event(), threading.Event()
+
+    def load(_name: str) -> list[tuple[int]]:
+        begun.set()
+        done.wait(10)
+        return [(1,)]
+
+    base = FactBase(load=load, arities={"n": 1}, empty=())
+    other = threading.Thread(target=lambda: prepare("n(X)").answer(base))
+    other.start()
+    begun.wait(10)
+    taken, error = elapsed_until_stopped("n(X)", "", base, Limits(seconds=0.1))
+    done.set()
+    other.join()
+    assert error.limit == "QUERY_SECONDS"
+    assert taken < 0.1 + 3 * GRACE
+
+
 def test_evaluations_in_several_threads_share_a_fact_base() -> None:
     base = FactBase({"e": [(i, (i * 7 + 3) % 500) for i in range(500)]})
     rules = "t(X, Y) :- e(X, Y). t(X, Z) :- t(X, Y), e(Y, Z)."
