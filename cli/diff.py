@@ -76,6 +76,7 @@ def diff(
       okn diff main feature --path knowledge --format markdown
       okn diff origin/main...HEAD knowledge --fail-on high --out markdown=comment.md
     """
+    from openknowledge.cli.context import SETTINGS
     from openknowledge.cli.output import to_json
     from openknowledge.cli.progress import progress
     from openknowledge.cli.reports import parse_outputs, prefix_of, write_reports
@@ -84,6 +85,8 @@ def diff(
     from openknowledge.engine.analysis.reporting.diff import diff_markdown, diff_text
     from openknowledge.engine.errors import UsageError
 
+    if SETTINGS.at:
+        raise UsageError("okn diff names its revisions itself: leave --at out")
     shown = "json" if as_json else report_format
     if shown not in FORMATS:
         raise UsageError(f"unknown format {shown!r}; choose one of {', '.join(FORMATS)}")

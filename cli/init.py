@@ -26,13 +26,15 @@ def init(path: PathArgument = ".") -> None:
       okn init knowledge
       okn check knowledge
     """
-    from openknowledge.cli.context import clock
+    from openknowledge.cli.context import SETTINGS, clock
     from openknowledge.cli.output import emit
     from openknowledge.engine.analysis.init_bundle import new_bundle
     from openknowledge.engine.claims.evidence import EVIDENCE_FOLDER
-    from openknowledge.engine.errors import OpenKnowledgeError
+    from openknowledge.engine.errors import OpenKnowledgeError, UsageError
     from openknowledge.engine.operations.transaction import Transaction, writing
 
+    if SETTINGS.at:
+        raise UsageError("a bundle is made now, not at a revision: leave --at out")
     root = Path(path)
     files = new_bundle(clock()())
     taken = sorted((name for name in files if _is_taken(root, name)), key=lambda name: name.startswith("."))

@@ -25,8 +25,9 @@ def git(*arguments: str, when: str = "2026-11-01T12:00:00Z") -> str:
         "GIT_CONFIG_GLOBAL": os.devnull,
     }
     done = subprocess.run(
-        ["git", *arguments], env={**os.environ, **identity}, capture_output=True, check=True, text=True
+        ["git", *arguments], env={**os.environ, **identity}, capture_output=True, check=False, text=True
     )
+    assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
@@ -158,6 +159,8 @@ WRONG = [
     (["diff", "a..b", "kb", "kb"], 2, "one too many"),
     (["diff", "HEAD", "kb", "--out", "json=none/x"], 1, "there is no folder"),
     (["diff", "HEAD", "kb", "--fail-on", "x"], 2, "unknown --fail-on"),
+    (["--at", "HEAD", "diff", "HEAD", "kb"], 2, "leave --at out"),
+    (["--at", "HEAD", "init", "new"], 2, "leave --at out"),
     (["audit", "kb", "--format", "xml"], 2, "unknown format 'xml'"),
     (["audit", "kb", "--update-baseline"], 2, "needs --baseline"),
     (["audit", "kb", "--baseline", "none.json"], 2, "No such file"),
@@ -181,6 +184,30 @@ def test_outside_a_repository_the_message_says_so(
     done = okn("diff", "HEAD")
     assert done.code == 1
     assert "not a git repository" in done.err
+
+
+# At a revision
+
+
+def test_any_read_command_sees_the_bundle_as_it_was(okn: Okn, kb: Path) -> None:
+    drift(kb)
+    git("rm", "-q", "--cached", "-r", "kb")
+    assert okn("--now", "2026-11-02", "check", "kb").code == 1
+    assert okn("--at", "HEAD", "check", "kb", "--fail-on", "low").code == 0
+    done = okn("--at", "HEAD", "audit", "kb", "--json")
+    assert json.loads(done.out)["evaluatedAt"] == "2026-11-01T12:00:00Z"
+    (kb / "index.md").unlink()
+    assert "index.md" in okn("--at", "HEAD", "list", "kb").out
+    assert okn("--at", "HEAD", "claims", "stale", "kb").code == 0
+    done = okn("--at", "HEAD", "query", "kb", "--datalog", 'claim(C, S, P, "8")', "--format", "json")
+    assert len(json.loads(done.out)["results"]) == 1
+
+
+def test_relative_dates_are_judged_as_of_the_commit_unless_told_otherwise(okn: Okn, kb: Path) -> None:
+    assert okn("--at", "HEAD", "check", "kb").code == 0
+    done = okn("--at", "HEAD", "--now", "2030-01-01", "check", "kb")
+    assert done.code == 1
+    assert "[claim-stale]" in done.out
 
 
 # Audit
