@@ -56,8 +56,21 @@ def answer_datalog(store: Store, request: DatalogRequest, out: Path | None) -> N
         emit(to_json(store.datalog_json(answer, rules=rules)), out)
     else:
         emit(_table(store, answer), out)
+    if not answer.rows:
+        _note_unknown(answer, rules)
     if answer.truncated:
         note(f"only the first {request.limit} answers are shown; raise --limit or narrow the query")
+
+
+def _note_unknown(answer: Answer, rules: list[RuleText]) -> None:
+    from openknowledge.cli.output import note
+    from openknowledge.engine.query.datalog import similar_predicates
+
+    name = answer.query.predicate
+    similar = similar_predicates(name, rules)
+    if similar is not None:
+        hint = f"; did you mean {', '.join(similar)}?" if similar else ""
+        note(f"no relation and no rule is called {name}{hint}")
 
 
 def _table(store: Store, answer: Answer) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from openknowledge.engine import limits as bounds
@@ -17,6 +17,7 @@ from openknowledge.engine.datalog import (
     prepare,
 )
 from openknowledge.engine.datalog.absence import Attempt, WhyNot, render_why_not, why_not
+from openknowledge.engine.datalog.analysis import nearest
 from openknowledge.engine.facts.facts import Facts
 
 DEEPEST = 4
@@ -103,6 +104,9 @@ def explain_absence(atom: str, facts: Facts, base: FactBase, rules: Sequence[Rul
                 inner = attempt.failed
                 if attempt.reason == "no-fact" and name in heads and inner not in seen and inner not in below:
                     below[inner] = explain(inner, depth + 1, seen | {inner})
+        if not why.known:
+            name = wanted.partition("(")[0].strip()
+            why = replace(why, suggestions=tuple(nearest(name, heads | base.names())))
         return Absence(why, below)
 
     return explain(atom, 1, frozenset({str(whole.query)}))

@@ -21,8 +21,10 @@ from openknowledge.engine.datalog import (
     Limits,
     Prepared,
     RuleText,
+    parse_rules,
     prepare,
 )
+from openknowledge.engine.datalog.analysis import nearest
 from openknowledge.engine.datalog.checking import Finding, ProofChecker
 from openknowledge.engine.errors import OpenKnowledgeError
 from openknowledge.engine.facts.facts import Facts
@@ -55,6 +57,15 @@ def prepare_query(query: str, rules: Sequence[RuleText], profile: str, limits: L
     own = prepare(query, rules, profile=profile, limits=limits)
     whole = prepare(query, program_texts(rules), profile=CLOSED_WORLD_PROFILE, limits=limits)
     return Prepared(whole.query, whole.query_text, whole.rules, own.profile, limits)
+
+
+def similar_predicates(name: str, rules: Sequence[RuleText]) -> list[str] | None:
+    """Return the predicates with names most like ``name``; ``None`` when there is one with this very name."""
+    heads = {
+        rule.head.predicate for text in program_texts(rules) for rule in parse_rules(text.text, text.source)
+    }
+    known = heads | BASE_RELATIONS.keys()
+    return None if name in known else nearest(name, known)
 
 
 def answer_query(
