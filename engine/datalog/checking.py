@@ -55,7 +55,7 @@ class Finding:
 
     def __str__(self) -> str:
         shown = f" {shorten(self.atom, 200)}:" if self.atom else ""
-        return f"{self.path or 'result'}:{shown} {self.reason}"
+        return f"{self.path or 'result'}:{shown} {shorten(self.reason, 1_000)}"
 
 
 class _Rejected(Exception):
@@ -169,7 +169,7 @@ class ProofChecker:
         predicate, values = _ground(path, atom)
         if row.get("predicate") != predicate:
             raise _Rejected(path, atom, "the predicate differs from the one in the atom")
-        if row.get("values") != [_typed(value) for value in values]:
+        if not _same(row.get("values"), [_typed(value) for value in values]):
             raise _Rejected(path, atom, "the values differ from those in the atom")
         expected = _ROW_KINDS.get(_text(proof.get("kind")))
         if row.get("kind") != expected:
@@ -364,6 +364,16 @@ def _typed(value: Value) -> dict[str, object]:
     if isinstance(value, Name):
         return {"type": "name", "value": value.text}
     return {"type": "string" if isinstance(value, str) else "number", "value": value}
+
+
+def _same(given: object, expected: Sequence[Mapping[str, object]]) -> bool:
+    """Return whether the values of a row are the expected ones, in type too: ``true`` is not 1."""
+    if not isinstance(given, (list, tuple)) or len(given) != len(expected):
+        return False
+    return all(
+        found == value and type(found["value"]) is type(value["value"])
+        for found, value in zip(given, expected, strict=True)
+    )
 
 
 def _unify(terms: Sequence[Term], values: Sequence[Value], binding: dict[str, Value]) -> bool:

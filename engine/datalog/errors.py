@@ -26,5 +26,8 @@ class ProofDepthError(OpenKnowledgeError):
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """Return ``text`` cut to ``width`` characters, for messages about text of any length."""
-    return text if len(text) <= width else text[: width - 1] + "…"
+    """Return ``text`` cut to ``width`` characters and safe to print, for messages about text of any kind."""
+    cut = text if len(text) <= width else text[: width - 1] + "…"
+    if cut.isprintable():
+        return cut
+    return "".join([ch if ch.isprintable() else f"\\u{{{ord(ch):x}}}" for ch in cut])

@@ -195,3 +195,12 @@ def test_rules_that_derive_a_million_facts_end_at_the_limit() -> None:
     base = FactBase({"n": [(i,) for i in range(1_000)]})
     with pytest.raises(LimitError, match="create more than 100,000 facts, the limit of created facts"):
         prepare("p(X,Y)", "p(X,Y) :- n(X), n(Y).", limits=LIMITS).answer(base)
+
+
+@pytest.mark.parametrize(
+    "text", ['p(f("\x1b[2J\x9b"))', 'edge("\x1b]0;", X) extra', "\x1b", 'edge(X, "\u202e") "\u202e"']
+)
+def test_messages_hold_nothing_that_a_terminal_obeys(text: str) -> None:
+    with pytest.raises(OpenKnowledgeError) as caught:
+        ask(text)
+    assert all(line.isprintable() for line in caught.value.message.splitlines())

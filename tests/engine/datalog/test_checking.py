@@ -358,3 +358,20 @@ def test_names_and_numbers_are_checked_as_values() -> None:
     assert ProofChecker([RuleText(rules)], lambda name: facts.get(name, ())).check_result(data) == []
     data["results"][0]["values"][0]["type"] = "string"
     assert ProofChecker([RuleText(rules)], lambda name: facts.get(name, ())).check_result(data)
+
+
+@pytest.mark.parametrize("value", [True, 2.0, "2"])
+def test_a_value_of_another_type_is_refused(value: object) -> None:
+    (row,) = prepare('degree("a", N)', RULES, profile=CLOSED_WORLD_PROFILE).answer(FactBase(FACTS)).rows
+    data = row.to_json()
+    data["values"][1]["value"] = value
+    finding = checker().check_row(data)
+    assert finding is not None
+    assert finding.reason == "the values differ from those in the atom"
+
+
+def test_findings_are_safe_to_print() -> None:
+    step = {"kind": "asserted", "atom": "\x1b[31m\ud800", "inputs": []}
+    assert complaint(step).isprintable()
+    step = {"kind": "rule", "atom": "p(1)", "ruleId": "", "rule": "\x1b]0;", "inputs": []}
+    assert complaint(step).isprintable()
