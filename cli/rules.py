@@ -176,9 +176,8 @@ def check_proof(
         emit("".join(f"{found}\n" for found in findings))
         return 1
     rows = result.get("results", [])
-    emit(
-        f"{len(rows)} proof{' holds' if len(rows) == 1 else 's hold'} at revision {store.bundle.index_sha256}\n"
-    )
+    words = "1 proof holds" if len(rows) == 1 else f"{len(rows)} proofs hold"
+    emit(f"{words} at revision {store.bundle.index_sha256}\n")
     for text in () if rules else result.get("rules", []):
         emit(f"resting on the rules in the result: {text['source']}\n")
     return 0
