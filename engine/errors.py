@@ -63,7 +63,7 @@ def render_caret(problem: str, *, text: str, span: Span, source: str = "") -> st
 
     Long lines are cut around the fault, so that the message stays readable whatever the text.
     """
-    lines = text.splitlines() or [""]
+    lines = text.split("\n")
     raw = lines[span.line - 1] if 0 < span.line <= len(lines) else ""
     start = max(0, span.column - 1 - 60)
     shown = "".join(ch if ch.isprintable() else " " for ch in raw[start : start + 120])
