@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated, NoReturn
 
 import typer
@@ -198,14 +199,18 @@ def main() -> NoReturn:
     """Run the command line of this process and exit."""
     # A command builds large structures without cycles and then ends: collecting garbage only costs time.
     gc.disable()
+    if sys.stdout is None:
+        if sys.stderr is not None:
+            sys.stderr.write("okn: standard output is closed\n")
+        os._exit(OpenKnowledgeError.exit_code)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     code = run(sys.argv[1:])
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        # a closed or broken stream has nobody who could be told
+        with suppress(OSError, ValueError):
+            if stream is not None:
+                stream.flush()
     # all is written: taking apart what the command built would only cost time
     os._exit(code)

@@ -121,17 +121,18 @@ class Store:
         bundle = read_bundle(path, spec=version, previous=known)
         return cls(bundle, clock(), read_config(bundle.root), access=access, strict=strict)
 
-    def refreshed(self, clock: Clock = system_clock) -> Store:
+    def refreshed(self, clock: Clock = system_clock, *, other_files_changed: bool = False) -> Store:
         """Return a store of the bundle as it is now: this one, if nothing has changed.
 
-        Files are checked by their state, and only changed pages are read. Nothing has changed when the files
-        are the same and no page or claim has become stale, active or inactive since. Raises as ``open``.
+        Pages are checked by their state, and only changed ones are read. Nothing has changed when the pages
+        are the same and no page or claim has become stale, active or inactive since. What evidence rests on
+        is looked at again only when ``other_files_changed`` says so. Raises as ``open``.
         """
         now = clock()
         bundle = read_bundle(self.root, spec=self.bundle.spec, previous=self.bundle)
         config = read_config(self.root)
         same_files = bundle.holds_the_same_as(self.bundle) and config == self.config
-        if same_files and self.now <= now < self._next_change:
+        if same_files and not other_files_changed and self.now <= now < self._next_change:
             return self
         store = Store(
             self.bundle if same_files else bundle, now, config, access=self.access, strict=self.strict
@@ -408,9 +409,10 @@ class Store:
         return result
 
     def _find(self, reference: str) -> tuple[Document, Section | None]:
-        document = self.bundle.document_at(reference)
+        exact = self.bundle.by_path.get(reference) or self.bundle.by_id.get(reference)
         name, mark, anchor = reference.rpartition("#")
-        if document is not None or not mark:
+        if exact is not None or not mark:
+            document = exact or self.bundle.document_at(reference)
             if document is None:
                 raise OpenKnowledgeError(_no_page(self.bundle, reference))
             return document, None

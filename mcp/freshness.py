@@ -273,11 +273,8 @@ class Snapshots:
             pages = tuple(page for page in store.bundle.documents if page.path not in changes.unseen)
             known = Store(replace(store.bundle, documents=pages), store.now, store.config)
             return Store.open(self.root, spec=self.spec, clock=self.clock, previous=known)
-        fresh = store.refreshed(self.clock)
-        if fresh is store and changes.other_files:
-            # no page has changed, but claims may rest on what is in the other files
-            return Store.open(self.root, spec=self.spec, clock=self.clock, previous=store)
-        return fresh
+        # claims may rest on what is in files that are no pages
+        return store.refreshed(self.clock, other_files_changed=changes.other_files)
 
 
 def _short(store: Store) -> str:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import is_
 from pathlib import Path
 
 from openknowledge.engine.bundle.digests import index_sha256, locator
@@ -65,10 +64,10 @@ class Bundle:
         return index_sha256((document.path, document.data) for document in self.documents)
 
     def holds_the_same_as(self, other: Bundle) -> bool:
-        """Whether this snapshot took every page from ``other`` and lists the same files and issues."""
+        """Whether pages are the same as those of ``other``, byte for byte, and so are files and issues."""
         return (
             len(self.documents) == len(other.documents)
-            and all(map(is_, self.documents, other.documents))
+            and all(map(_same_page, self.documents, other.documents))
             and self.assets == other.assets
             and self.directories == other.directories
             and self.issues == other.issues
@@ -116,6 +115,10 @@ class Bundle:
             return found
         target = self.resolver.resolve(reference, "")
         return self.by_path.get(target.path)
+
+
+def _same_page(page: Document, other: Document) -> bool:
+    return page is other or (page.path == other.path and page.data == other.data)
 
 
 def read_bundle(
