@@ -17,9 +17,8 @@ class TermContribution(TypedDict):
     kind: Literal["exact", "prefix", "part", "compound", "fuzzy", "phrase"]
     forms: list[str]
     fields: list[str]
-    sectionIdf: float
+    idf: float
     section: float
-    pageIdf: float
     page: float
 
 

@@ -15,6 +15,7 @@ from openknowledge.engine.bundle.digests import sha256_hex
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.errors import OpenKnowledgeError, UsageError
 from openknowledge.engine.query.focus import focus_score, focus_terms
+from openknowledge.engine.search.corpus import page_of
 from openknowledge.engine.search.index import Filters, Profiles, Ranking, SearchIndex
 from openknowledge.engine.search.results import SCHEMA_VERSION, search_result
 from openknowledge.engine.search.rounding import round8
@@ -222,13 +223,18 @@ def _rank_text(
 ) -> Ranking:
     pool = pool_size(limit)
     return index.rank(
-        text, filters=filters, fuzzy=True, route=route, vector_limit=pool_size(pool) if local else pool
+        text,
+        filters=filters,
+        fuzzy=True,
+        route=route,
+        vector_limit=pool_size(pool) if local else pool,
+        most_pages=None,
     )
 
 
 def _rank_all(ranking: Ranking) -> list[int]:
     """Return every section that words or vectors found."""
-    return sorted({*ranking.first.matching(), *(ranking.vectors or ())})
+    return sorted({*ranking.first.scores, *(ranking.vectors or ())})
 
 
 def _text_candidates(
@@ -287,7 +293,7 @@ def _add_focus(ranking: Ranking, by_section: Mapping[int, _Candidate]) -> None:
     best: dict[int, tuple[float, str, int]] = {}
     reached: dict[int, float] = {}
     for number, candidate in by_section.items():
-        page = index.corpus.page_of[number]
+        page = page_of(number)
         reached[page] = max(reached.get(page, 0.0), candidate.score)
         score = focus_score(terms, index.section(number))
         if score <= 0.0:

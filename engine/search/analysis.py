@@ -39,7 +39,8 @@ _CASE_SHAPE = (
     + bytes([32]) * 128
 )
 
-_CAMEL = re.compile(r"[A-Za-z0-9]*(?:[a-z][A-Z]|[A-Z]{2}[a-z])[A-Za-z0-9]*")
+_WORD = re.compile("[A-Za-z0-9]+")
+_MIXED_CASE = re.compile("[a-z][A-Z]|[A-Z]{2}[a-z]")
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+")
 
 _QUOTED = re.compile(r'"([^"]+)"')
@@ -103,9 +104,9 @@ def camel_parts(text: str) -> list[str]:
     """Return the lower-case parts of every camelCase word in ``text``, in order."""
     return [
         part.lower()
-        for word in _CAMEL.finditer(text)
-        if len(word.group()) <= _LONGEST_STEMMED * 2
-        for part in _CAMEL_PART.findall(word.group())
+        for word in _WORD.findall(text)
+        if len(word) <= _LONGEST_STEMMED * 2 and _MIXED_CASE.search(word)
+        for part in _CAMEL_PART.findall(word)
     ]
 
 

@@ -1,95 +1,162 @@
-"""The text of a bundle laid out for searching: one buffer of tokens, cut into units by field.
+"""The text of a bundle laid out for searching: the pages in one buffer of tokens, the sections as asked for.
 
-A unit is one field of one page (title, description, path, metadata) or of one section (heading, ancestors,
-body). Units of a field are neighbours, so a position in the buffer tells the field and its owner.
+A search looks through the pages first, and only at the sections of those that hold its words. So the Markdown
+of all other pages need not be parsed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, chain
 
 from openknowledge.engine.bundle.bundle import Bundle
 from openknowledge.engine.bundle.document import Document
-from openknowledge.engine.bundle.sections import Section
+from openknowledge.engine.bundle.sections import Section, reader_lines
 from openknowledge.engine.search.analysis import encode_texts
 
-PAGE_FIELDS = ("title", "description", "path", "metadata")
+META_FIELDS = ("title", "description", "path", "metadata")
+PAGE_FIELDS = (*META_FIELDS, "text")
 SECTION_FIELDS = ("heading", "headingPath", "body")
-FIELDS = PAGE_FIELDS + SECTION_FIELDS
+
+SectionKey = int
+"""A section by the number of its page and its own on that page: sorts by path and line."""
+_BITS = 24
+
+
+def key_of(page: int, number: int) -> SectionKey:
+    """Return the key of section ``number`` of ``page``."""
+    return (page << _BITS) | number
+
+
+def page_of(key: SectionKey) -> int:
+    """Return the number of a section's page."""
+    return key >> _BITS
+
+
+def number_of(key: SectionKey) -> int:
+    """Return a section's number on its page."""
+    return key & ((1 << _BITS) - 1)
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Pages and sections in the order of path and line, and their text as tokens.
+    """The pages in the order of their paths, and their fields as tokens.
 
-    ``ends[u]`` is where unit ``u`` ends in ``text``, ``ends[-1]`` the length; each unit starts with a space.
-    ``page_of`` gives the number of a section's page, ``first_section`` a page's first section (with one
-    more entry for the end).
+    A unit is one field of one page; the units of a field are neighbours. ``ends[u]`` is where unit ``u`` ends
+    in ``text``. Each unit starts with a space, and one ends the text.
     """
 
     bundle: Bundle
     pages: tuple[Document, ...]
-    sections: tuple[Section, ...]
-    page_of: list[int]
-    first_section: list[int]
     text: bytes
     ends: list[int]
-
-    @property
-    def starts(self) -> dict[str, int]:
-        """The first unit of each field."""
-        return self._starts
+    tokens: SectionTokens = field(default_factory=lambda: SectionTokens())
 
     @cached_property
-    def _starts(self) -> dict[str, int]:
-        pages, sections = len(self.pages), len(self.sections)
-        sizes = [pages] * len(PAGE_FIELDS) + [sections] * len(SECTION_FIELDS)
-        return dict(zip(FIELDS, accumulate([0, *sizes[:-1]]), strict=True))
+    def starts(self) -> dict[str, int]:
+        """The first unit of each field."""
+        return {name: at * len(self.pages) for at, name in enumerate(PAGE_FIELDS)}
 
     @cached_property
     def lengths(self) -> dict[str, list[int]]:
         """The length in bytes of every unit, by field."""
         ends = self.ends
         every = [end - start for start, end in zip(chain((0,), ends), ends, strict=False)]
-        counts = [len(self.pages)] * len(PAGE_FIELDS) + [len(self.sections)] * len(SECTION_FIELDS)
-        found = {}
-        at = 0
-        for field, count in zip(FIELDS, counts, strict=True):
-            found[field] = every[at : at + count]
-            at += count
-        return found
+        size = len(self.pages)
+        return {name: every[start : start + size] for name, start in self.starts.items()}
 
-    def unit_text(self, field: str, number: int) -> bytes:
-        """Return the tokens of one unit: of page or section ``number``, as the field has it."""
-        unit = self.starts[field] + number
+    def page_text(self, name: str, page: int) -> bytes:
+        """Return the tokens of one field of a page."""
+        unit = self.starts[name] + page
         return self.text[self.ends[unit - 1] if unit else 0 : self.ends[unit]]
 
+    def page(self, key: SectionKey) -> Document:
+        """Return the page of a section."""
+        return self.pages[page_of(key)]
+
+    def section(self, key: SectionKey) -> Section:
+        """Return a section."""
+        return self.pages[page_of(key)].sections[number_of(key)]
+
+    def section_text(self, name: str, key: SectionKey) -> bytes:
+        """Return the tokens of one field of a section."""
+        own = self.section_tokens((page_of(key),))[page_of(key)][number_of(key)]
+        return own[SECTION_FIELDS.index(name)]
+
+    def section_tokens(self, pages: Iterable[int]) -> dict[int, list[SectionFields]]:
+        """Return the tokens of all sections of ``pages``, by page."""
+        return self.tokens.of(self, pages)
+
     @cached_property
-    def number_of(self) -> dict[int, int]:
-        """The number of a section by its identity (``id()``): sections of equal content are not one."""
-        return {id(section): number for number, section in enumerate(self.sections)}
+    def section_keys(self) -> list[SectionKey]:
+        """The keys of all sections. Asks for the Markdown of every page."""
+        self.bundle.read_outlines()
+        return [
+            key_of(at, number) for at, page in enumerate(self.pages) for number in range(len(page.sections))
+        ]
+
+
+SectionFields = tuple[bytes, bytes, bytes]
+"""The tokens of a section's heading, of the headings above it, and of its text; each with a space before."""
+
+
+class SectionTokens:
+    """Remembers the tokens of sections, for a bounded number of pages."""
+
+    def __init__(self, most: int = 4_096) -> None:
+        self._most = most
+        self._known: dict[int, list[SectionFields]] = {}
+
+    def of(self, corpus: Corpus, pages: Iterable[int]) -> dict[int, list[SectionFields]]:
+        """Return the tokens of the sections of ``pages``."""
+        wanted = list(dict.fromkeys(pages))
+        missing = [page for page in wanted if page not in self._known]
+        made = dict(zip(missing, encode_sections([corpus.pages[page] for page in missing]), strict=True))
+        found = {page: made[page] if page in made else self._known[page] for page in wanted}
+        if len(self._known) + len(made) > self._most:
+            self._known.clear()
+        if len(made) <= self._most:
+            self._known.update(made)
+        return found
+
+
+def encode_sections(pages: Iterable[Document]) -> list[list[SectionFields]]:
+    """Return the tokens of all sections of each page."""
+    texts: list[str] = []
+    sizes: list[int] = []
+    for page in pages:
+        sections = page.sections
+        sizes.append(len(sections))
+        for section in sections:
+            texts.append(section.heading if section.level else "")
+            texts.append(" ".join(section.heading_path[:-1]))
+            texts.append(section.text)
+    text, lengths = encode_texts(texts)
+    ends = list(accumulate(lengths))
+    parts = [text[start:end] for start, end in zip(chain((0,), ends), ends, strict=False)]
+    rows = list(zip(parts[0::3], parts[1::3], parts[2::3], strict=True))
+    firsts = list(accumulate(sizes, initial=0))
+    return [rows[first : first + size] for first, size in zip(firsts, sizes, strict=False)]
 
 
 def build_corpus(bundle: Bundle) -> Corpus:
-    """Lay out the pages and sections of ``bundle``."""
+    """Lay out the pages of ``bundle``."""
     pages = bundle.documents
-    sections: list[Section] = []
-    page_of: list[int] = []
-    first = [0]
-    for number, page in enumerate(pages):
-        own = page.sections
-        sections.extend(own)
-        page_of.extend([number] * len(own))
-        first.append(len(sections))
     texts = [page.title for page in pages]
     texts.extend([page.description for page in pages])
     texts.extend([page.path for page in pages])
     texts.extend([page.frontmatter.source for page in pages])
-    texts.extend([section.heading if section.level else "" for section in sections])
-    texts.extend([" ".join(section.heading_path[:-1]) for section in sections])
-    texts.extend([section.text for section in sections])
+    texts.extend([visible_text(page) for page in pages])
     text, sizes = encode_texts(texts)
-    ends = list(accumulate(sizes))
-    return Corpus(bundle, pages, tuple(sections), page_of, first, text, ends)
+    return Corpus(bundle, pages, text, list(accumulate(sizes)))
+
+
+def visible_text(page: Document) -> str:
+    """Return the body of a page without what a reader does not see."""
+    front = page.frontmatter
+    body = front.body
+    if "<!--" in body or "<a" in body or "<A" in body:
+        return "\n".join(reader_lines(body, front.body_line, page.outline))
+    return body

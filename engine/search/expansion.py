@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from openknowledge.engine.bundle.links import link_kind, split_href
+from openknowledge.engine.bundle.document import Document
+from openknowledge.engine.bundle.links import link_kind
+from openknowledge.engine.search.corpus import SectionKey, key_of, page_of
 from openknowledge.engine.search.rounding import round2
 
 if TYPE_CHECKING:
@@ -40,31 +44,29 @@ class LinkGraph:
 
     def __init__(self, index: SearchIndex) -> None:
         self._bundle = index.bundle
-        self._corpus = index.corpus
-        self._numbers = {page.path: number for number, page in enumerate(index.corpus.pages)}
+        self._pages = index.corpus.pages
+        self._numbers = {page.path: number for number, page in enumerate(self._pages)}
         self._all: Backlinks | None = None
         self._asked = 0
-        self._targets: dict[int, list[tuple[int, int, bool]]] = {}
+        self._targets: dict[int, list[Step]] = {}
+        self._anchors: dict[int, dict[str, int]] = {}
 
-    def targets(self, page: int) -> Iterator[tuple[int, int, bool]]:
-        """Yield ``(source section, target section, whether exact)`` for each link on a page, in order.
-
-        A link without a fragment leads to the target page's first section and is not exact.
-        """
-        if self._corpus.first_section[page] == self._corpus.first_section[page + 1]:
-            return
+    def targets(self, page: int) -> list[Step]:
+        """Return a step for each link on a page that leads to a section, in order."""
         known = self._targets.get(page)
-        if known is not None:
-            yield from known
-            return
-        yield from self._targets.setdefault(page, list(self._resolve(page)))
+        if known is None:
+            known = self._targets[page] = list(self._resolve(page))
+        return known
 
-    def _resolve(self, page: int) -> Iterator[tuple[int, int, bool]]:
-        corpus = self._corpus
-        document = corpus.pages[page]
-        source, end = corpus.first_section[page], corpus.first_section[page + 1]
-        for link in document.outline.links:
-            while source + 1 < end and corpus.sections[source + 1].line_start <= link.line:
+    def _resolve(self, page: int) -> Iterator[Step]:
+        document = self._pages[page]
+        links = document.outline.links
+        if not links or not document.sections:
+            return
+        starts = [section.line_start for section in document.sections]
+        source = 0
+        for link in links:
+            while source + 1 < len(starts) and starts[source + 1] <= link.line:
                 source += 1
             kind = link_kind(link.href)
             if kind == "external":
@@ -77,20 +79,24 @@ class LinkGraph:
             number = self._numbers.get(path)
             if number is None:
                 continue
-            first, last = corpus.first_section[number], corpus.first_section[number + 1]
             if not anchor:
-                if first < last:
-                    yield source, first, False
-                continue
-            for target in range(first, last):
-                if anchor in corpus.sections[target].anchors:
-                    yield source, target, True
-                    break
+                if self._pages[number].sections:
+                    yield Step(key_of(page, source), key_of(number, 0), exact=False)
+            elif (target := self._anchors_of(number).get(anchor)) is not None:
+                yield Step(key_of(page, source), key_of(number, target), exact=True)
 
-    def outgoing(self, section: int) -> list[int]:
+    def _anchors_of(self, page: int) -> dict[str, int]:
+        known = self._anchors.get(page)
+        if known is None:
+            known = self._anchors[page] = {}
+            for number, section in enumerate(self._pages[page].sections):
+                for anchor in section.anchors:
+                    known.setdefault(anchor, number)
+        return known
+
+    def outgoing(self, key: SectionKey) -> list[SectionKey]:
         """Return the sections that the links of a section lead to, without repeats."""
-        page = self._corpus.page_of[section]
-        return list(dict.fromkeys(target for source, target, _ in self.targets(page) if source == section))
+        return list(dict.fromkeys(step.target for step in self.targets(page_of(key)) if step.source == key))
 
     def backlinks(self, pages: Set[int]) -> Backlinks:
         """Return the links that lead to ``pages`` (or more).
@@ -101,44 +107,28 @@ class LinkGraph:
             return self._all
         self._asked += 1
         if self._asked > 1:
-            self._all = self._collect(range(len(self._corpus.pages)))
+            self._all = self._collect(range(len(self._pages)))
             return self._all
-        return self._collect(self._may_link_to(pages))
+        return self._collect(may_link_to(self._pages, pages))
 
     def _collect(self, pages: Iterable[int]) -> Backlinks:
         found = Backlinks()
         for page in pages:
-            for source, target, exact in self.targets(page):
-                if exact:
-                    found.to_section.setdefault(target, []).append(source)
+            for step in self.targets(page):
+                if step.exact:
+                    found.to_section.setdefault(step.target, []).append(step.source)
                 else:
-                    found.to_page.setdefault(self._corpus.page_of[target], []).append(source)
-        return found
-
-    def _may_link_to(self, pages: Set[int]) -> list[int]:
-        """Return the pages with a link whose last path segment could name one of ``pages``."""
-        names: set[str] = set()
-        for page in pages:
-            folder, _, name = self._corpus.pages[page].path.rpartition("/")
-            names.add(name)
-            if name.lower() == "index.md":
-                names.update((folder.rpartition("/")[2], "", ".", ".."))
-        found = []
-        for number, document in enumerate(self._corpus.pages):
-            if number in pages:
-                found.append(number)
-                continue
-            for link in document.outline.links:
-                href = link.href
-                last = href.rpartition("/")[2] if "#" not in href and "?" not in href else _last_segment(href)
-                if last in names or "%" in href or not href.isascii():
-                    found.append(number)
-                    break
+                    found.to_page.setdefault(page_of(step.target), []).append(step.source)
         return found
 
 
-def _last_segment(href: str) -> str:
-    return split_href(href)[0].rpartition("/")[2]
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A link between sections. One to a page as a whole leads to its first section, not ``exact``."""
+
+    source: SectionKey
+    target: SectionKey
+    exact: bool
 
 
 @dataclass(slots=True)
@@ -153,6 +143,56 @@ class Backlinks:
         return list(dict.fromkeys([*self.to_section.get(section, ()), *self.to_page.get(page, ())]))
 
 
+# A link can be written so that the name of its target does not stand in the text.
+_DISGUISED = re.compile(rb"%[0-9A-Fa-f]{2}|\\[!-/:-@\[-`{-~]|&#?[0-9A-Za-z]+;")
+_TO_ROOT = re.compile(rb"(?:\(|\]:)\s*<?/[)#?\s>]")
+_RELATIVE = (b"(.", b"<.", b": .", b"( .")
+
+
+def may_link_to(pages: Sequence[Document], wanted: Set[int]) -> list[int]:
+    """Return the pages that may link to one of ``wanted``, by their bytes, without parsing them."""
+    names: set[bytes] = set()
+    folders: list[str] = []
+    for page in wanted:
+        folder, _, name = pages[page].path.rpartition("/")
+        texts = [name]
+        if name.lower() == "index.md":
+            texts.append(folder.rpartition("/")[2])
+            folders.append(folder)
+        names.update(unicodedata.normalize(form, text).encode() for text in texts for form in ("NFC", "NFD"))
+    names.discard(b"")
+    stems = tuple(name[: -len(b".md")] for name in names if name.endswith(b".md"))
+    others = [name for name in names if not name.endswith(b".md")]
+    return [
+        number
+        for number, page in enumerate(pages)
+        if number in wanted or _may_link(page, stems, others, folders)
+    ]
+
+
+def _may_link(
+    page: Document, stems: tuple[bytes, ...], names: Sequence[bytes], folders: Sequence[str]
+) -> bool:
+    data = page.data
+    for before in data.split(b".md")[:-1]:
+        if before.endswith(stems):
+            return True
+    for name in names:
+        if name in data:
+            return True
+    if (b"%" in data or b"\\" in data or b"&" in data) and _DISGUISED.search(data):
+        return True
+    return any(_may_name_folder(page.path, data, folder) for folder in folders)
+
+
+def _may_name_folder(path: str, data: bytes, folder: str) -> bool:
+    """Whether the page at ``path`` may link to the index of ``folder`` without naming it."""
+    if not folder and _TO_ROOT.search(data):
+        return True
+    below = not folder or path.startswith(folder + "/")
+    return below and any(mark in data for mark in _RELATIVE)
+
+
 def expand(ranking: Ranking, seeds: Sequence[Candidate], limit: int) -> list[Candidate]:
     """Return the first ``limit`` of the ranked candidates and the neighbours of ``seeds``, best first.
 
@@ -161,14 +201,14 @@ def expand(ranking: Ranking, seeds: Sequence[Candidate], limit: int) -> list[Can
     """
     index = ranking.index
     graph = index.links
-    backlinks = graph.backlinks({index.corpus.page_of[seed.section] for seed in seeds})
+    backlinks = graph.backlinks({page_of(seed.section) for seed in seeds})
     found: dict[int, Candidate] = {seed.section: replace(seed) for seed in seeds}
     # with enough seeds, what scores less than the last of them will be cut off again
     least = seeds[-1].score if len(seeds) >= limit else 0.0
     highest_similarity = index.weights.vector + 0.01
     for seed in seeds:
         reached = [(target, "outgoing-link", OUTGOING) for target in graph.outgoing(seed.section)]
-        sources = backlinks.to(seed.section, index.corpus.page_of[seed.section])
+        sources = backlinks.to(seed.section, page_of(seed.section))
         reached += [(source, "backlink", BACKLINK) for source in sources]
         for section, relation, share in reached:
             if section == seed.section or not ranking.filters.admit(index.page(section)):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openknowledge.engine.search.scoring import contribution, page_factor
+from openknowledge.engine.search.corpus import page_of
+from openknowledge.engine.search.scoring import contributions, page_factor
 
 if TYPE_CHECKING:
     from openknowledge.engine.search.expansion import Candidate
@@ -20,21 +21,25 @@ def explanation(ranking: Ranking, candidate: Candidate) -> Explanation:
     corpus = index.corpus
     weights = index.weights
     section = candidate.section
-    page = corpus.page_of[section]
+    page = page_of(section)
     terms: list[TermContribution] = []
-    for item, frequency in zip(ranking.evidence, ranking.first.frequencies, strict=True):
-        found = contribution(corpus, index.factors, item, frequency, weights, section)
+    added = contributions(
+        corpus, index.factors, ranking.evidence, ranking.first.frequencies, weights, section
+    )
+    for item, found in zip(ranking.evidence, added, strict=True):
         if not found.fields and not found.page:
             continue
+        forms = sorted(
+            form.decode() for form, weight in item.forms.items() if weight == max(item.forms.values())
+        )
         terms.append(
             {
                 "term": item.term,
                 "kind": item.kind,
-                "forms": sorted(form.decode() for form in item.forms)[:_SHOWN_FORMS],
+                "forms": forms[:_SHOWN_FORMS],
                 "fields": sorted(found.fields),
-                "sectionIdf": round(found.section_idf, 4),
+                "idf": round(found.rarity, 4),
                 "section": round(found.section, 4),
-                "pageIdf": round(found.page_idf, 4),
                 "page": round(found.page, 4),
             }
         )
@@ -48,8 +53,8 @@ def explanation(ranking: Ranking, candidate: Candidate) -> Explanation:
     result: Explanation = {
         "terms": terms,
         "missingTerms": missing,
-        "sectionScore": round(ranking.first.own_score(section), 4),
-        "pageScore": round(ranking.first.page_score(page), 4),
+        "sectionScore": round(ranking.first.own.get(section, 0.0), 4),
+        "pageScore": round(ranking.first.pages.get(page, 0.0), 4),
         "pageShare": weights.page_share,
         "pageFactor": page_factor(corpus.pages[page], weights),
         "vector": round(candidate.vector, 4),

@@ -16,14 +16,14 @@ from itertools import accumulate, compress
 from typing import Generic, Protocol, TypeVar
 
 from openknowledge.engine.search.analysis import QueryTerm, Stems
-from openknowledge.engine.search.corpus import Corpus
 from openknowledge.engine.search.spelling import Vocabulary
 
 SHORTEST_PREFIX = 3
+_FEW_UNITS = 500  # looking into so many units one by one is faster than going through the whole text
 
 
 Counts = dict[int, int]
-"""How often a unit holds something, by unit; in ascending order of units where it comes from one scan."""
+"""How often a unit holds something, by unit."""
 C = TypeVar("C", bound=Sized)
 
 
@@ -78,24 +78,26 @@ def phrase_pattern(tokens: Iterable[str]) -> re.Pattern[bytes]:
 
 
 class ScannedText:
-    """Finds words by scanning the buffer once for each."""
+    """Finds words by scanning a buffer once for each. ``ends`` are where its units end."""
 
-    def __init__(self, corpus: Corpus, stems: Stems) -> None:
-        self.corpus = corpus
-        self.stems = stems
+    def __init__(self, text: bytes, ends: list[int], stems: Stems) -> None:
+        self._text = text
+        self._ends = ends
+        self._stems = stems
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """Every token of the buffer with how often it occurs."""
-        return Vocabulary(Counter(self.corpus.text.split()))
+        return Vocabulary(Counter(self._text.split()))
 
     def word(self, term: QueryTerm) -> Hits[Counts]:
         """Count the forms of ``term`` and the longer words in every unit."""
         prefix = b" " + term.scan_prefix.encode()
         places, rests = self._occurrences(prefix)
-        kinds = {rest: classify((prefix[1:] + rest).decode(), term, self.stems) for rest in set(rests)}
+        kinds = {rest: classify((prefix[1:] + rest).decode(), term, self._stems) for rest in set(rests)}
         found = set(kinds.values())
-        exact, longer = {}, {}
+        exact: Counts = {}
+        longer: Counts = {}
         if found == {EXACT}:
             exact = self._by_unit(places)
         elif found:
@@ -119,31 +121,32 @@ class ScannedText:
 
     def phrase(self, tokens: tuple[str, ...], within: Sequence[Counts]) -> Counts:
         """Count where ``tokens`` stand next to each other, in units that all counts ``within`` have."""
-        units = set(within[0]).intersection(*within[1:]) if within else range(len(self.corpus.ends))
-        return count_phrase(self.corpus, tokens, sorted(units))
+        text, ends = self._text, self._ends
+        units = set(within[0]).intersection(*within[1:]) if within else None
+        pattern = phrase_pattern(tokens)
+        counts: Counts = {}
+        if units is not None and len(units) <= _FEW_UNITS:
+            for unit in sorted(units):
+                # one byte more than the unit: the space that ends its last token
+                if found := len(pattern.findall(text, ends[unit - 1] if unit else 0, ends[unit] + 1)):
+                    counts[unit] = found
+            return counts
+        for match in pattern.finditer(text):
+            unit = bisect_right(ends, match.start())
+            if match.end() <= ends[unit]:
+                counts[unit] = counts.get(unit, 0) + 1
+        return counts
 
     def _occurrences(self, start: bytes) -> tuple[list[int], list[bytes]]:
         """Return where ``start``, a space and the first letters of a token, is and how each token goes on."""
-        pieces = self.corpus.text.split(start)
+        pieces = self._text.split(start)
         size = len(start)
         places = list(accumulate([len(piece) + size for piece in pieces[:-1]], initial=-size))[1:]
         return places, [piece.partition(b" ")[0] for piece in pieces[1:]]
 
     def _by_unit(self, places: Iterable[int]) -> Counts:
-        ends = self.corpus.ends
+        ends = self._ends
         return Counter([bisect_right(ends, place) for place in places])
-
-
-def count_phrase(corpus: Corpus, tokens: tuple[str, ...], units: Iterable[int]) -> Counts:
-    """Count where ``tokens`` stand next to each other in each of ``units``."""
-    pattern = phrase_pattern(tokens)
-    text, ends = corpus.text, corpus.ends
-    counts: Counts = {}
-    for unit in units:
-        # one byte more than the unit: the space that ends its last token
-        if found := len(pattern.findall(text, ends[unit - 1] if unit else 0, ends[unit] + 1)):
-            counts[unit] = found
-    return counts
 
 
 def sorted_prefix_range(words: list[bytes], prefix: bytes) -> range:

@@ -16,13 +16,20 @@ from openknowledge.engine.bundle.slugs import normalise
 from openknowledge.engine.clock import Clock, system_clock
 from openknowledge.engine.errors import LimitError, UsageError
 from openknowledge.engine.search.analysis import Query, Stems, read_query
-from openknowledge.engine.search.corpus import Corpus, build_corpus
+from openknowledge.engine.search.corpus import Corpus, SectionKey, build_corpus
 from openknowledge.engine.search.evidence import Evidence, gather
 from openknowledge.engine.search.expansion import Candidate, LinkGraph, expand
 from openknowledge.engine.search.hits import ScannedText
 from openknowledge.engine.search.rounding import round2
-from openknowledge.engine.search.scoring import WEIGHTS, Factors, FirstPass, Weights, factors_of, score_lists
-from openknowledge.engine.search.vectors import LEAST_SIMILARITY, LocalVectors, Vector
+from openknowledge.engine.search.scoring import (
+    CANDIDATE_PAGES,
+    WEIGHTS,
+    FirstPass,
+    Weights,
+    page_factors,
+    score_lists,
+)
+from openknowledge.engine.search.vectors import LEAST_SIMILARITY, LocalVectors, Sparse, sparse
 
 if TYPE_CHECKING:
     from openknowledge.engine.search.arrays import ArrayScorer
@@ -76,7 +83,7 @@ class Ranking:
     evidence: Sequence[Evidence[Any]]
     first: FirstPass
     filters: Filters
-    query_vector: Vector | None
+    query_vector: Sparse
     vectors: dict[int, float] | None = None
     """The similarities of a vector route; without one, those of ranked sections are made here."""
     _scored: dict[int, Candidate] = field(default_factory=dict)
@@ -114,7 +121,7 @@ class Ranking:
         """Return the similarity of a section to the query; 0 where the vector route did not find it."""
         if self.vectors is not None:
             return self.vectors.get(section, 0.0)
-        if self.query_vector is None:
+        if not self.query_vector:
             return 0.0
         similarity = self.index.vectors.similarity(self.query_vector, section)
         return similarity if similarity >= LEAST_SIMILARITY else 0.0
@@ -164,9 +171,9 @@ class SearchIndex:
         return build_corpus(self.bundle)
 
     @cached_property
-    def factors(self) -> Factors:
-        """What occurrences weigh in each unit."""
-        return factors_of(self.corpus, self.weights)
+    def factors(self) -> dict[str, list[float]]:
+        """What occurrences weigh in each field of each page."""
+        return page_factors(self.corpus, self.weights)
 
     def prepare(self) -> None:
         """Build the inverted index now, for a process that will answer many questions."""
@@ -176,21 +183,21 @@ class SearchIndex:
     @cached_property
     def scanned(self) -> ScannedText:
         """Finds words by scanning."""
-        return ScannedText(self.corpus, self.stems)
+        return ScannedText(self.corpus.text, self.corpus.ends, self.stems)
 
     @cached_property
     def indexed(self) -> IndexedText:
         """Finds words in an inverted index."""
         from openknowledge.engine.search.postings import IndexedText
 
-        return IndexedText(self.corpus, self.stems)
+        return IndexedText(self.corpus.text, self.corpus.ends, self.stems)
 
     @cached_property
     def scorer(self) -> ArrayScorer:
         """Scores what ``indexed`` found."""
         from openknowledge.engine.search.arrays import ArrayScorer
 
-        return ArrayScorer(self.corpus, self.factors, self.weights)
+        return ArrayScorer(self.corpus, self.factors, self.weights, self.stems)
 
     @cached_property
     def vectors(self) -> LocalVectors:
@@ -223,8 +230,9 @@ class SearchIndex:
         fuzzy: bool = True,
         route: VectorRoute | None = None,
         vector_limit: int = 50,
+        most_pages: int | None = CANDIDATE_PAGES,
     ) -> Ranking:
-        """Score all sections for ``query``.
+        """Score the sections of the ``most_pages`` best pages (all, for ``None``) for ``query``.
 
         With a ``route``, its ``vector_limit`` most similar sections are added. Without one, the similarity of
         local vectors only helps to order what was found by words: on its own it finds noise.
@@ -239,19 +247,20 @@ class SearchIndex:
         read = read_query(query, self.stems)
         allowed = [filters.admit(page) for page in self.corpus.pages] if filters else None
         self._asked += 1
+        most = len(self.corpus.pages) if most_pages is None else most_pages
         evidence: Sequence[Evidence[Any]]
         first: FirstPass
         if self._asked == 1 and len(read.terms) <= SCANNED_TERMS:
             scanned = evidence = gather(read, self.scanned, fuzzy=fuzzy)
-            first = score_lists(self.corpus, self.factors, scanned, self.weights, allowed)
+            first = score_lists(self.corpus, self.factors, scanned, self.weights, allowed, most)
         else:
             evidence = gather(read, self.indexed, fuzzy=fuzzy)
-            first = self.scorer.score(evidence, allowed)
+            first = self.scorer.score(evidence, allowed, most)
         if route is not None:
             near = route.nearest(query, vector_limit, allowed)
-            return Ranking(self, read, evidence, first, filters, None, near)
-        vector = self.vectors.vector(normalise(query))
-        return Ranking(self, read, evidence, first, filters, vector if any(vector) else None)
+            return Ranking(self, read, evidence, first, filters, [], near)
+        vector = sparse(self.vectors.vector(normalise(query)))
+        return Ranking(self, read, evidence, first, filters, vector)
 
     def ranked(
         self,
@@ -272,19 +281,26 @@ class SearchIndex:
             raise UsageError(f"limit must be at least 1, not {limit}")
         filters = Filters.of(types, tags)
         pool = max(50, 5 * limit)
-        ranking = self.rank(query, filters=filters, fuzzy=fuzzy, route=route, vector_limit=pool)
+        ranking = self.rank(
+            query,
+            filters=filters,
+            fuzzy=fuzzy,
+            route=route,
+            vector_limit=pool,
+            most_pages=max(CANDIDATE_PAGES, 2 * limit),
+        )
         found = ranking.top(limit)
         if not no_expand:
             found = expand(ranking, found, limit)
         return ranking, found
 
-    def page(self, section: int) -> Document:
+    def page(self, key: SectionKey) -> Document:
         """Return the page of a section."""
-        return self.corpus.pages[self.corpus.page_of[section]]
+        return self.corpus.page(key)
 
-    def section(self, number: int) -> Section:
-        """Return a section by its number."""
-        return self.corpus.sections[number]
+    def section(self, key: SectionKey) -> Section:
+        """Return a section."""
+        return self.corpus.section(key)
 
     def search(
         self,

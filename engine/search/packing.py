@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from openknowledge.engine.bundle.sections import estimate_tokens
 from openknowledge.engine.errors import UsageError
+from openknowledge.engine.search.corpus import SECTION_FIELDS, SectionKey, key_of, number_of, page_of
 from openknowledge.engine.search.expansion import Candidate
 from openknowledge.engine.search.results import (
     SCHEMA_VERSION,
@@ -57,10 +58,8 @@ def packing_order(ranking: Ranking, found: list[Candidate], *, no_expand: bool) 
     for candidate in seeds:
         want(candidate, 2)
     if direct:
-        top_page = index.corpus.page_of[direct[0].section]
-        same = [
-            candidate for candidate in direct[SEEDS:] if index.corpus.page_of[candidate.section] == top_page
-        ]
+        top_page = page_of(direct[0].section)
+        same = [candidate for candidate in direct[SEEDS:] if page_of(candidate.section) == top_page]
         for candidate in same[:SAME_PAGE]:
             want(candidate, 1)
     if not no_expand:
@@ -81,44 +80,34 @@ def packing_order(ranking: Ranking, found: list[Candidate], *, no_expand: bool) 
     return list(order.values())
 
 
-def words_of(ranking: Ranking, section: int) -> set[int]:
-    """Return the numbers of the query's words that the heading or the text of ``section`` holds."""
+def words_of(ranking: Ranking, key: SectionKey) -> set[int]:
+    """Return the numbers of the query's words that the headings or the text of a section hold."""
     corpus = ranking.index.corpus
     forms = ranking.forms
-    found = set()
-    for name in ("heading", "headingPath", "body"):
-        for token in corpus.unit_text(name, section).split():
-            word = forms.get(token)
-            if word is not None:
-                found.add(word)
-    return found
+    tokens = [token for name in SECTION_FIELDS for token in corpus.section_text(name, key).split()]
+    return {forms[token] for token in tokens if token in forms}
 
 
-def hierarchy(index: SearchIndex, section: int) -> list[int]:
-    """Return the closest section above ``section`` on its page, and the first two directly below it."""
-    corpus = index.corpus
-    page = corpus.page_of[section]
-    own = corpus.sections[section].heading_path
-    level = corpus.sections[section].level
-    first, end = corpus.first_section[page], corpus.first_section[page + 1]
+def hierarchy(index: SearchIndex, key: SectionKey) -> list[SectionKey]:
+    """Return the closest section above a section on its page, and the first two directly below it."""
+    page, own = page_of(key), number_of(key)
+    sections = index.corpus.pages[page].sections
+    path, level = sections[own].heading_path, sections[own].level
+    if level == 0:
+        return []
     found = []
-    if level > 0:
-        for other in range(section - 1, first - 1, -1):
-            above = corpus.sections[other]
-            if 0 < above.level < level and above.heading_path == own[: len(above.heading_path)]:
-                found.append(other)
-                break
-    children = []
-    if level > 0:
-        for other in range(section + 1, end):
-            below = corpus.sections[other]
-            if below.level <= level:
-                break
-            if below.heading_path[:-1] == own:
-                children.append(other)
-            if len(children) == CHILDREN:
-                break
-    return found + children
+    for number in range(own - 1, -1, -1):
+        above = sections[number]
+        if 0 < above.level < level and above.heading_path == path[: len(above.heading_path)]:
+            found.append(number)
+            break
+    children: list[int] = []
+    for number in range(own + 1, len(sections)):
+        if sections[number].level <= level or len(children) == CHILDREN:
+            break
+        if sections[number].heading_path[:-1] == path:
+            children.append(number)
+    return [key_of(page, number) for number in found + children]
 
 
 def truncate(text: str, budget: int) -> str:

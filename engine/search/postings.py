@@ -1,4 +1,4 @@
-"""An inverted index of the buffer's tokens, for a process that answers many queries."""
+"""An inverted index of a buffer's tokens, for a process that answers many queries."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openknowledge.engine.search.analysis import QueryTerm, Stems
-from openknowledge.engine.search.corpus import Corpus
-from openknowledge.engine.search.hits import (
-    EXACT,
-    LONGER,
-    Hits,
-    classify,
-    sorted_prefix_range,
-)
+from openknowledge.engine.search.hits import EXACT, LONGER, Hits, classify, sorted_prefix_range
 from openknowledge.engine.search.spelling import Vocabulary
 
 if TYPE_CHECKING:
@@ -39,23 +32,22 @@ class IndexedText:
     """Finds words in an inverted index: for each token, the units that hold it and how often.
 
     The tokens also stand as numbers in the order of the text, so that a phrase is found by looking at what
-    stands next to its rarest word.
+    stands next to its rarest word. ``ends`` are where the units of ``text`` end.
     """
 
-    def __init__(self, corpus: Corpus, stems: Stems) -> None:
+    def __init__(self, text: bytes, ends: list[int], stems: Stems) -> None:
         import numpy as np
 
-        self.corpus = corpus
-        self.stems = stems
-        tokens = corpus.text.split()
+        self._stems = stems
+        tokens = text.split()
         self._words = sorted(set(tokens))
         self._number = {word: number for number, word in enumerate(self._words)}
         ids = np.fromiter(map(self._number.__getitem__, tokens), np.int32, len(tokens))
         del tokens
-        letters = np.frombuffer(corpus.text, np.uint8) != ord(" ")
+        letters = np.frombuffer(text, np.uint8) != ord(" ")
         starts = np.flatnonzero(letters[1:] & ~letters[:-1])  # the spaces before tokens
-        ends = np.asarray(corpus.ends, np.int64)
-        self._unit_at = np.searchsorted(ends, starts, side="right").astype(np.int32)
+        unit_ends = np.asarray(ends, np.int64)
+        self._unit_at = np.searchsorted(unit_ends, starts, side="right").astype(np.int32)
         self._ids = ids
         self._places = np.argsort(ids, kind="stable").astype(np.int32)
         totals = np.bincount(ids, minlength=len(self._words))
@@ -84,7 +76,7 @@ class IndexedText:
     def _word(self, term: QueryTerm) -> Hits[Postings]:
         exact, longer = [], []
         for number in sorted_prefix_range(self._words, term.scan_prefix.encode()):
-            kind = classify(self._words[number].decode(), term, self.stems)
+            kind = classify(self._words[number].decode(), term, self._stems)
             if kind == EXACT:
                 exact.append(number)
             elif kind == LONGER:
@@ -100,7 +92,7 @@ class IndexedText:
         """Return the postings of exactly these tokens."""
         return self._postings([self._number[form] for form in forms if form in self._number])
 
-    def phrase(self, tokens: tuple[str, ...], within: Sequence[Postings]) -> Postings:  # noqa: ARG002
+    def phrase(self, tokens: tuple[str, ...], within: Sequence[Postings] = ()) -> Postings:  # noqa: ARG002
         """Count where ``tokens`` stand next to each other within a unit."""
         import numpy as np
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.sections import Section
 from openknowledge.engine.search.analysis import fold
-from openknowledge.engine.search.corpus import PAGE_FIELDS, SECTION_FIELDS
+from openknowledge.engine.search.corpus import META_FIELDS, SECTION_FIELDS, SectionKey, page_of
 from openknowledge.engine.search.snippets import FormMatcher, highlight, snippet
 
 if TYPE_CHECKING:
@@ -60,23 +60,19 @@ def section_identity(index: SearchIndex, section: Section) -> dict[str, Any]:
     }
 
 
-def matching_fields(ranking: Ranking, section: int) -> list[str]:
-    """Return the names of the fields of ``section`` that hold a word of the query, sorted."""
+def matching_fields(ranking: Ranking, key: SectionKey) -> list[str]:
+    """Return the names of the fields of a section that hold a word of the query, sorted."""
     corpus = ranking.index.corpus
-    page = corpus.page_of[section]
+    page = page_of(key)
     forms = ranking.forms.keys()
-
-    def holds(name: str, number: int) -> bool:
-        return not forms.isdisjoint(corpus.unit_text(name, number).split())
-
-    found = {name for name in SECTION_FIELDS if holds(name, section)}
+    found = {name for name in SECTION_FIELDS if not forms.isdisjoint(corpus.section_text(name, key).split())}
     if "heading" in found:
         found.add("headingPath")
-    found.update(name for name in PAGE_FIELDS if holds(name, page))
+    found.update(name for name in META_FIELDS if not forms.isdisjoint(corpus.page_text(name, page).split()))
     document = corpus.pages[page]
     small = {
         "filename": document.path.rpartition("/")[2].rpartition(".")[0],
-        "path": corpus.sections[section].id,
+        "path": corpus.section(key).id,
         "type": f"{document.type} {document.kind}",
     }
     for name, text in small.items():

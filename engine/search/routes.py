@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from openknowledge.engine.bundle.slugs import normalise
-from openknowledge.engine.search.corpus import Corpus
+from openknowledge.engine.search.corpus import Corpus, page_of
 from openknowledge.engine.search.embedding_cache import read_cache, write_cache
 from openknowledge.engine.search.embeddings import (
     LOCAL_MODEL,
@@ -77,28 +77,26 @@ class EmbeddingRoute:
         """
         import numpy as np
 
-        if not query.strip() or not self._corpus.sections:
+        keys = self._corpus.section_keys
+        if not query.strip() or not keys:
             return {}
         matrix = self._vectors()
         asked = np.asarray(unit_vector(self._client.embed([query])[0]), np.float64)
         scores = np.clip(matrix @ asked, 0.0, 1.0)
         found = [
-            (round2(float(score)), number)
-            for number, score in enumerate(scores)
-            if allowed is None or allowed[self._corpus.page_of[number]]
+            (round2(score), key)
+            for key, score in zip(keys, scores.tolist(), strict=True)
+            if allowed is None or allowed[page_of(key)]
         ]
         found.sort(key=lambda pair: (-pair[0], pair[1]))
-        return {number: score for score, number in found[:count] if score > 0.0}
+        return {key: score for score, key in found[:count] if score > 0.0}
 
     def _vectors(self) -> Any:
         import numpy as np
 
         if self._matrix is None:
             corpus = self._corpus
-            texts = [
-                embedding_text(corpus.pages[page], section)
-                for page, section in zip(corpus.page_of, corpus.sections, strict=True)
-            ]
+            texts = [embedding_text(corpus.page(key), corpus.section(key)) for key in corpus.section_keys]
             keys = [input_key(text) for text in texts]
             known = read_cache(self._cache, self.model) if self._cache else {}
             missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}

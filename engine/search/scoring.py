@@ -1,17 +1,18 @@
-"""The first pass: a fielded BM25 score for every section and page that holds a word of the query.
+"""Lexical scores: a fielded BM25 over pages, and over the sections of the pages that score best.
 
 BM25F (Robertson, Zaragoza, Taylor 2004): counts are weighted and normalised by length in each field, added
 up over the fields, then saturated once:
 
-    x(t) = sum over fields of weight * count / (1 - b + b * length / average length)
+    x(t) = sum over fields of weight * count / (1 - b + b * length / usual length)
     score = sum over words of idf(t) * x / (k1 + x),   idf = ln(1 + (N - df + 0.5) / (df + 0.5))
 
-A section is scored by its own fields and, a tenth each, those of its page; a page by its fields and the text
-of all its sections. Both are raised by the cube of their coverage, the share of the query's words (weighted
-by idf) that they hold. The lexical score of a section is its own plus a share of its page's.
+N and df count pages. The usual length of a page's field is its average in the bundle, that of a section's
+field a constant. A section counts its own fields and, a tenth each, those of its page. Pages and sections are
+raised by the cube of their coverage, the share of the query's words (weighted by idf) that they hold. The
+lexical score of a section is its own plus a share of its page's.
 
-The same arithmetic stands here twice: on dicts, for one query over text that was just read, and (in
-``arrays.py``) on numpy arrays. Operations and their order are the same, so are the results, to the bit.
+The same arithmetic stands here, on numbers, and in ``arrays.py``, on numpy arrays for a process that answers
+many queries. Operations and their order are the same, so are the results, to the bit.
 """
 
 from __future__ import annotations
@@ -19,23 +20,40 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any
 
 from openknowledge.engine.bundle.document import Document
-from openknowledge.engine.search.corpus import PAGE_FIELDS, SECTION_FIELDS, Corpus
+from openknowledge.engine.search.corpus import (
+    META_FIELDS,
+    PAGE_FIELDS,
+    SECTION_FIELDS,
+    Corpus,
+    SectionFields,
+    SectionKey,
+    key_of,
+    page_of,
+)
 from openknowledge.engine.search.evidence import Evidence
 from openknowledge.engine.search.hits import Counts, phrase_pattern
 
 
 @dataclass(frozen=True, slots=True)
 class FieldWeight:
-    """How much an occurrence in a field weighs, and how strongly (0 to 1) the field's length counts."""
+    """How much an occurrence in a field weighs, and how strongly (0 to 1) the field's length counts.
+
+    ``usual`` is the length in bytes that is neither long nor short; 0 stands for the average.
+    """
 
     weight: float
     length: float
+    usual: float = 0.0
+
+    def factor(self, size: float, usual: float) -> float:
+        """Return what one occurrence adds to x in a field of ``size`` bytes."""
+        share = self.length / usual
+        return self.weight / ((1.0 - self.length) + share * size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +66,11 @@ class Weights:
             "title": FieldWeight(4.0, 0.3),
             "description": FieldWeight(3.0, 0.3),
             "path": FieldWeight(2.0, 0.3),
-            "metadata": FieldWeight(2.0, 0.6),
-            "heading": FieldWeight(5.0, 0.3),
-            "headingPath": FieldWeight(1.5, 0.3),
-            "body": FieldWeight(1.0, 0.3),
-            "pageHeading": FieldWeight(1.0, 0.6),
-            "pageBody": FieldWeight(1.0, 0.6),
+            "metadata": FieldWeight(3.0, 0.6),
+            "text": FieldWeight(1.0, 0.6),
+            "heading": FieldWeight(5.0, 0.3, 24.0),
+            "headingPath": FieldWeight(1.5, 0.3, 32.0),
+            "body": FieldWeight(1.0, 0.3, 512.0),
         }
     )
     inherited: float = 0.1
@@ -67,40 +84,18 @@ class Weights:
 
 MACHINE_FOLDER = ".openknowledge/"
 WEIGHTS = Weights()
-PAGE_SUMS = {"pageHeading": ("heading", "headingPath"), "pageBody": ("body",)}
+CANDIDATE_PAGES = 100
+"""The sections of this many pages are scored. A section's score is mostly that of its page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Factors:
-    """What one occurrence in each unit adds to x: the field's weight over the unit's length norm.
-
-    ``pageHeading`` and ``pageBody`` are those of all sections of a page together.
-    """
-
-    by_field: dict[str, list[float]]
-
-
-def factors_of(corpus: Corpus, weights: Weights) -> Factors:
-    """Return the factors of every unit."""
-    lengths = dict(corpus.lengths)
-    first = corpus.first_section
-    for name, field_names in PAGE_SUMS.items():
-        sums = [0] * len(corpus.pages)
-        for part in field_names:
-            own = list(accumulate(lengths[part], initial=0))
-            sums = [
-                total + own[end] - own[start]
-                for total, start, end in zip(sums, first, first[1:], strict=False)
-            ]
-        lengths[name] = sums
+def page_factors(corpus: Corpus, weights: Weights) -> dict[str, list[float]]:
+    """Return what one occurrence adds to x in every field of every page."""
     found = {}
-    for name, sizes in lengths.items():
-        weight, b = weights.fields[name].weight, weights.fields[name].length
-        average = sum(sizes) / len(sizes) if sizes and any(sizes) else 1.0
-        base = 1.0 - b
-        share = b / average
-        found[name] = [weight / (base + share * size) for size in sizes]
-    return Factors(found)
+    for name, sizes in corpus.lengths.items():
+        usual = sum(sizes) / len(sizes) if any(sizes) else 1.0
+        factor = weights.fields[name].factor
+        found[name] = [factor(size, usual) for size in sizes]
+    return found
 
 
 def page_factor(page: Document, weights: Weights) -> float:
@@ -114,90 +109,125 @@ def idf(total: int, having: int) -> float:
     return math.log(1.0 + (total - having + 0.5) / (having + 0.5))
 
 
-class FirstPass(Protocol):
-    """Lexical scores of all sections, not rounded. A section that holds nothing of the query has 0."""
-
-    def score(self, section: int) -> float:
-        """Return the lexical score of a section."""
-
-    def own_score(self, section: int) -> float:
-        """Return what of the score is due to the section's own fields."""
-
-    def page_score(self, page: int) -> float:
-        """Return the score of a page."""
-
-    def best(self, count: int) -> list[int]:
-        """Return the ``count`` best sections, by number; of those that tie for last place, the first."""
-
-    frequencies: list[tuple[int, int]]
-    """For each word or phrase, in how many sections and pages it is."""
-
-    def matching(self) -> Sequence[int]:
-        """Return all sections with a score, by number."""
-
-
 @dataclass(slots=True)
-class ListPass:
-    """A first pass over dicts."""
+class FirstPass:
+    """The lexical scores of one query, not rounded.
 
-    own: dict[int, float]
-    pages: dict[int, float]
-    scores: dict[int, float]
-    frequencies: list[tuple[int, int]]
+    ``scores`` has every section that was scored, ``own`` what of that is due to the section itself;
+    ``frequencies`` says for each word or phrase on how many pages it is.
+    """
 
-    def score(self, section: int) -> float:
-        return self.scores.get(section, 0.0)
+    scores: dict[SectionKey, float]
+    own: dict[SectionKey, float]
+    pages: Mapping[int, float]
+    frequencies: list[int]
 
-    def own_score(self, section: int) -> float:
-        return self.own.get(section, 0.0)
+    def score(self, key: SectionKey) -> float:
+        """Return the lexical score of a section, 0 for one that was not scored."""
+        return self.scores.get(key, 0.0)
 
-    def page_score(self, page: int) -> float:
-        return self.pages.get(page, 0.0)
+    def best(self, count: int) -> list[SectionKey]:
+        """Return the ``count`` best sections, by key; of those that tie for last place, the first."""
+        return best_of(self.scores, count)
 
-    def best(self, count: int) -> list[int]:
-        scores = self.scores
-        if len(scores) <= count:
-            return sorted(scores)
-        least = heapq.nlargest(count, scores.values())[-1]
-        found = [section for section, score in scores.items() if score > least]
-        ties = sorted(section for section, score in scores.items() if score == least)
-        return sorted(found + ties[: count - len(found)])
 
-    def matching(self) -> Sequence[int]:
-        return sorted(self.scores)
+def best_of(scores: Mapping[int, float], count: int) -> list[int]:
+    """Return the ``count`` keys with the highest scores, sorted; of those that tie for last, the lowest."""
+    if len(scores) <= count:
+        return sorted(scores)
+    least = heapq.nlargest(count, scores.values())[-1]
+    found = [key for key, score in scores.items() if score > least]
+    ties = sorted(key for key, score in scores.items() if score == least)
+    return sorted(found + ties[: count - len(found)])
 
 
 def score_lists(
     corpus: Corpus,
-    factors: Factors,
+    factors: Mapping[str, list[float]],
     evidence: Sequence[Evidence[Counts]],
     weights: Weights,
     allowed: Sequence[bool] | None,
-) -> ListPass:
-    """Score the sections of the ``allowed`` pages (all, for ``None``)."""
-    sections = _Sums(len(corpus.sections), weights.saturation)
-    pages = _Sums(len(corpus.pages), weights.saturation)
+    most_pages: int,
+) -> FirstPass:
+    """Score the ``allowed`` pages (all, for ``None``), and the sections of the ``most_pages`` best."""
+    sums = _Sums(len(corpus.pages), weights.saturation)
+    inherited: list[dict[int, float]] = []
     for item in evidence:
-        section_x, page_x = _weighted_counts(corpus, factors, item, weights.inherited)
-        sections.add(section_x, item)
-        pages.add(page_x, item)
-    own = sections.finish(weights.coverage)
-    by_page = pages.finish(weights.page_coverage)
-    scores = {}
-    first = corpus.first_section
-    for page, value in by_page.items():
-        if allowed is not None and not allowed[page]:
-            continue
+        meta, whole = _page_x(corpus, factors, item)
+        inherited.append(meta)
+        sums.add(whole, item)
+    by_page = sums.finish(weights.page_coverage)
+    ranked = {
+        page: value * page_factor(corpus.pages[page], weights)
+        for page, value in by_page.items()
+        if allowed is None or allowed[page]
+    }
+    candidates = best_of(ranked, most_pages)
+    scores: dict[SectionKey, float] = {}
+    own: dict[SectionKey, float] = {}
+    gains = [rarity * item.weight for rarity, item in zip(sums.rarities, evidence, strict=True)]
+    counter = SectionCounter(evidence)
+    usual = [(weights.fields[name], weights.fields[name].usual) for name in SECTION_FIELDS]
+    k1 = weights.saturation
+    tokens = corpus.section_tokens(candidates)
+    for page in candidates:
+        from_page = weights.page_share * by_page[page]
         factor = weights.scale * page_factor(corpus.pages[page], weights)
-        from_page = weights.page_share * value
-        for section in range(first[page], first[page + 1]):
-            scores[section] = (own.get(section, 0.0) + from_page) * factor
-    frequencies = list(zip(sections.frequencies, pages.frequencies, strict=True))
-    return ListPass(own, by_page, scores, frequencies)
+        shares = [weights.inherited * meta.get(page, 0.0) for meta in inherited]
+        for number, parts in enumerate(tokens[page]):
+            counted = [
+                (counter.count(part), weight.factor(len(part), length))
+                for part, (weight, length) in zip(parts, usual, strict=True)
+            ]
+            total = cover = 0.0
+            for at, share in enumerate(shares):
+                x = 0.0
+                for counts, each in counted:
+                    if at in counts:
+                        x += counts[at] * each
+                x += share
+                if x > 0.0:
+                    total += gains[at] * (x / (k1 + x))
+                    if not evidence[at].is_phrase:
+                        cover += sums.rarities[at]
+            share_of_words = cover / sums.whole if sums.whole else 0.0
+            raised = share_of_words * share_of_words * share_of_words * weights.coverage + 1.0
+            key = key_of(page, number)
+            own[key] = total * raised
+            scores[key] = (own[key] + from_page) * factor
+    return FirstPass(scores, own, by_page, sums.frequencies)
+
+
+class SectionCounter:
+    """Counts the words and phrases of a query in the tokens of a section."""
+
+    def __init__(self, evidence: Sequence[Evidence[Any]]) -> None:
+        self._forms: dict[bytes, list[tuple[int, float]]] = {}
+        self._phrases = []
+        for at, item in enumerate(evidence):
+            if item.is_phrase:
+                self._phrases.append(
+                    (at, item.term.split(" ")[0].encode(), phrase_pattern(item.term.split(" ")))
+                )
+            for form, weight in item.forms.items():
+                self._forms.setdefault(form, []).append((at, weight))
+
+    def count(self, tokens: bytes) -> dict[int, float]:
+        """Return how often each word or phrase, by its number, is in ``tokens``."""
+        counts: dict[int, float] = {}
+        forms = self._forms
+        for token in tokens.split():
+            if token in forms:
+                for at, weight in forms[token]:
+                    counts[at] = counts.get(at, 0.0) + weight
+        for at, first, pattern in self._phrases:
+            if first in tokens and (found := len(pattern.findall(tokens + b" "))):
+                counts[at] = float(found)
+        return counts
 
 
 class _Sums:
-    """Adds up saturated counts and coverage for sections, or for pages."""
+    """Adds up saturated counts and coverage of pages."""
 
     def __init__(self, total: int, saturation: float) -> None:
         self.total = total
@@ -206,46 +236,37 @@ class _Sums:
         self.cover: dict[int, float] = {}
         self.whole = 0.0
         self.frequencies: list[int] = []
+        self.rarities: list[float] = []
 
     def add(self, counted: dict[int, float], item: Evidence[Counts]) -> None:
-        """Add one word that is in the units of ``counted``, weighed as x."""
-        self.frequencies.append(len(counted))
-        if not counted:
-            return
+        """Add one word that is on the pages of ``counted``, weighed as x."""
         k1 = self.saturation
-        rarity = idf(self.total, len(counted))
+        rarity = idf(self.total, len(counted)) if counted else 0.0
+        self.frequencies.append(len(counted))
+        self.rarities.append(rarity)
         gain = rarity * item.weight
-        sums = self.sums
-        if sums:
-            get = sums.get
-            sums.update([(unit, get(unit, 0.0) + gain * (x / (k1 + x))) for unit, x in counted.items()])
-        else:
-            self.sums = {unit: gain * (x / (k1 + x)) for unit, x in counted.items()}
-        if item.is_phrase:
-            return
-        self.whole += rarity
-        cover = self.cover
-        if cover:
-            get = cover.get
-            cover.update([(unit, get(unit, 0.0) + rarity) for unit in counted])
-        else:
-            self.cover = dict.fromkeys(counted, rarity)
+        get = self.sums.get
+        self.sums.update([(page, get(page, 0.0) + gain * (x / (k1 + x))) for page, x in counted.items()])
+        if not item.is_phrase:
+            self.whole += rarity
+            get = self.cover.get
+            self.cover.update([(page, get(page, 0.0) + rarity) for page in counted])
 
     def finish(self, boost: float) -> dict[int, float]:
         """Return the sums, raised by the cube of the coverage."""
         whole = self.whole or 1.0
         cover = self.cover
         found = {}
-        for unit, value in self.sums.items():
-            share = cover.get(unit, 0.0) / whole
-            found[unit] = value * (1.0 + boost * (share * share * share))
+        for page, value in self.sums.items():
+            share = cover.get(page, 0.0) / whole
+            found[page] = value * (share * share * share * boost + 1.0)
         return found
 
 
-def _weighted_counts(
-    corpus: Corpus, factors: Factors, item: Evidence[Counts], inherited: float
+def _page_x(
+    corpus: Corpus, factors: Mapping[str, list[float]], item: Evidence[Counts]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Return x, as above, of each section and page that holds the word."""
+    """Return x of each page that holds the word: of what is said about the page, and of all."""
     if len(item.counts) == 1 and item.counts[0][1] == 1.0:
         counts: Mapping[int, float] = item.counts[0][0]
     else:
@@ -254,53 +275,34 @@ def _weighted_counts(
             for unit, count in part.items():
                 summed[unit] = summed.get(unit, 0.0) + each * count
         counts = summed
-    by_field = _split(corpus, counts)
-    section_x: dict[int, float] = {}
-    for name in SECTION_FIELDS:
-        section_x = _add(section_x, by_field[name], factors.by_field[name])
-    page_x: dict[int, float] = {}
-    for name in PAGE_FIELDS:
-        page_x = _add(page_x, by_field[name], factors.by_field[name])
-    first = corpus.first_section
-    for page, x in page_x.items():
-        share = inherited * x
-        for section in range(first[page], first[page + 1]):
-            section_x[section] = section_x.get(section, 0.0) + share
-    page_of = corpus.page_of
-    for name, field_names in PAGE_SUMS.items():
-        sums: dict[int, float] = {}
-        for part_name in field_names:
-            for section, amount in zip(*by_field[part_name], strict=True):
-                page = page_of[section]
-                sums[page] = sums.get(page, 0.0) + amount
-        page_x = _add(page_x, (list(sums), list(sums.values())), factors.by_field[name])
-    return section_x, page_x
+    columns = _columns(corpus, counts)
+    x: dict[int, float] = {}
+    for name in META_FIELDS:
+        _add(x, columns[name], factors[name])
+    meta = dict(x)
+    _add(x, columns["text"], factors["text"])
+    return meta, x
 
 
 _Column = tuple[list[int], list[float]]
-"""Numbers of units and how much each has."""
+"""Numbers of pages and how much each has."""
 
 
-def _add(total: dict[int, float], counts: _Column, factor: list[float]) -> dict[int, float]:
-    if not total:
-        return {number: count * factor[number] for number, count in zip(*counts, strict=True)}
+def _add(total: dict[int, float], column: _Column, factor: list[float]) -> None:
     get = total.get
-    total.update(
-        [(number, get(number, 0.0) + count * factor[number]) for number, count in zip(*counts, strict=True)]
-    )
-    return total
+    total.update([(page, get(page, 0.0) + count * factor[page]) for page, count in zip(*column, strict=True)])
 
 
-def _split(corpus: Corpus, counts: Mapping[int, float]) -> dict[str, _Column]:
-    """Cut counts by unit into counts by number for each field."""
+def _columns(corpus: Corpus, counts: Mapping[int, float]) -> dict[str, _Column]:
+    """Cut counts by unit into counts by page for each field."""
     units = sorted(counts)
-    bounds = [*corpus.starts.values(), len(corpus.ends)]
+    size = len(corpus.pages)
     found: dict[str, _Column] = {}
     at = 0
-    for index, name in enumerate(corpus.starts):
-        end = bisect_left(units, bounds[index + 1], at)
+    for name in PAGE_FIELDS:
+        start = corpus.starts[name]
+        end = bisect_left(units, start + size, at)
         own = units[at:end]
-        start = bounds[index]
         found[name] = ([unit - start for unit in own], [counts[unit] for unit in own])
         at = end
     return found
@@ -311,47 +313,44 @@ class Contribution:
     """What one word or phrase adds to a section and to its page, before coverage, and in which fields."""
 
     fields: tuple[str, ...]
-    section_idf: float
+    rarity: float
     section: float
-    page_idf: float
     page: float
 
 
-def contribution(
+def contributions(
     corpus: Corpus,
-    factors: Factors,
-    item: Evidence[Any],
-    frequency: tuple[int, int],
+    factors: Mapping[str, list[float]],
+    evidence: Sequence[Evidence[Any]],
+    frequencies: Iterable[int],
     weights: Weights,
-    section: int,
-) -> Contribution:
-    """Take apart what ``item`` adds to ``section``: the same formula, for one section."""
-    page = corpus.page_of[section]
+    key: SectionKey,
+) -> list[Contribution]:
+    """Take apart what each word adds to a section: the same formula, for one section."""
+    page = page_of(key)
+    counter = SectionCounter(evidence)
+    above = {name: counter.count(corpus.page_text(name, page)) for name in PAGE_FIELDS}
+    parts: SectionFields = corpus.section_tokens((page,))[page][key - key_of(page, 0)]
+    own = dict(zip(SECTION_FIELDS, map(counter.count, parts), strict=True))
+    sizes = dict(zip(SECTION_FIELDS, map(len, parts), strict=True))
     k1 = weights.saturation
-
-    def count(name: str, number: int) -> float:
-        text = corpus.unit_text(name, number) + b" "
-        if item.is_phrase:
-            return float(len(phrase_pattern(item.term.split(" ")).findall(text)))
-        return sum(item.forms.get(token, 0.0) for token in text.split())
-
-    def weighed(name: str, number: int, amount: float) -> float:
-        return amount * factors.by_field[name][number]
-
-    own = {name: count(name, section) for name in SECTION_FIELDS}
-    above = {name: count(name, page) for name in PAGE_FIELDS}
-    section_x = sum(weighed(name, section, amount) for name, amount in own.items())
-    page_x = sum(weighed(name, page, amount) for name, amount in above.items())
-    section_x += weights.inherited * page_x
-    for name, parts in PAGE_SUMS.items():
-        numbers = range(corpus.first_section[page], corpus.first_section[page + 1])
-        page_x += weighed(name, page, sum(count(part, number) for part in parts for number in numbers))
-    section_idf = idf(len(corpus.sections), frequency[0]) if frequency[0] else 0.0
-    page_idf = idf(len(corpus.pages), frequency[1])
-    return Contribution(
-        tuple(name for name, amount in {**own, **above}.items() if amount),
-        section_idf,
-        item.weight * section_idf * (section_x / (k1 + section_x)) if section_x else 0.0,
-        page_idf,
-        item.weight * page_idf * (page_x / (k1 + page_x)) if page_x else 0.0,
-    )
+    found = []
+    for at, (item, frequency) in enumerate(zip(evidence, frequencies, strict=True)):
+        meta = sum(above[name].get(at, 0.0) * factors[name][page] for name in META_FIELDS)
+        whole = meta + above["text"].get(at, 0.0) * factors["text"][page]
+        x = weights.inherited * meta
+        for name in SECTION_FIELDS:
+            weight = weights.fields[name]
+            x += own[name].get(at, 0.0) * weight.factor(sizes[name], weight.usual)
+        rarity = idf(len(corpus.pages), frequency)
+        names = [name for name, counts in own.items() if at in counts]
+        names += [name for name in META_FIELDS if at in above[name]]
+        found.append(
+            Contribution(
+                tuple(names),
+                rarity,
+                item.weight * rarity * (x / (k1 + x)) if x else 0.0,
+                item.weight * rarity * (whole / (k1 + whole)) if whole else 0.0,
+            )
+        )
+    return found

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from openknowledge.engine.search.analysis import fold
 
 SNIPPET_RUNES = 180
-_LIST_MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_LIST_MARKER = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+")
 _VISIBLE = re.compile(r"[\w][\w'\u2019.-]*", re.UNICODE)
 _LINK_TARGET = re.compile(r"\]\([^)\n]*\)")
 _LONGEST_LINE = 4_096
@@ -40,7 +40,8 @@ def snippet(text: str, description: str, matches: FormMatcher) -> str:
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
-        shown = _LIST_MARKER.sub("", line, count=1)
+        marker = _LIST_MARKER.match(line)
+        shown = line[marker.end() :] if marker else line
         first = first or shown
         if matches(shown[:_LONGEST_LINE]):
             return _cut(shown)

@@ -15,7 +15,7 @@ from typing import Any
 
 from openknowledge.engine.bundle.document import Document
 from openknowledge.engine.bundle.slugs import normalise
-from openknowledge.engine.search.corpus import Corpus
+from openknowledge.engine.search.corpus import Corpus, SectionKey, page_of
 
 DIMENSIONS = 256
 WINDOW_WEIGHT = 0.35
@@ -44,6 +44,7 @@ def token_buckets(token: str) -> tuple[int, tuple[int, ...]]:
 
 
 Vector = Sequence[float]
+Sparse = list[tuple[int, float]]
 _MARGIN = 1e-5  # 32-bit sums of numpy may differ by less than this from the exact cosine
 _CHUNK = 4_096
 
@@ -71,9 +72,9 @@ class LocalVectors:
                 windows[at] += 1
         return scaled(words, windows)
 
-    def section_text(self, number: int) -> str:
+    def section_text(self, key: SectionKey) -> str:
         """Return the normalised text of all fields of a section."""
-        return f"{self._page_text(self.corpus.page_of[number])} {self._own_text(number)}"
+        return f"{self._page_text(page_of(key))} {self._own_text(key)}"
 
     def _page_text(self, number: int) -> str:
         text = self._page_texts.get(number)
@@ -81,22 +82,24 @@ class LocalVectors:
             text = self._page_texts[number] = normalise(_page_fields(self.corpus.pages[number]))
         return text
 
-    def _own_text(self, number: int) -> str:
-        section = self.corpus.sections[number]
+    def _own_text(self, key: SectionKey) -> str:
+        section = self.corpus.section(key)
         return normalise(" ".join([section.heading, *section.heading_path, section.id, section.text]))
 
-    def section(self, number: int) -> Vector:
+    def section(self, key: SectionKey) -> Vector:
         """Return the vector of a section."""
-        found = self._sections.get(number)
+        found = self._sections.get(key)
         if found is None:
-            found = self._sections[number] = self.vector(self.section_text(number))
+            found = self._sections[key] = self.vector(self.section_text(key))
         return found
 
-    def similarity(self, query: Vector, number: int) -> float:
+    def similarity(self, query: Sparse, key: SectionKey) -> float:
         """Return the cosine between ``query`` and a section, from 0 to 1."""
-        return cosine(query, self.section(number))
+        return sparse_cosine(query, self.section(key))
 
-    def nearest(self, query: Vector, count: int, allowed: Sequence[bool] | None = None) -> dict[int, float]:
+    def nearest(
+        self, query: Vector, count: int, allowed: Sequence[bool] | None = None
+    ) -> dict[SectionKey, float]:
         """Return the ``count`` most similar sections with their similarities, of at least 0.25, best first.
 
         ``allowed`` says for each page whether its sections count. Sections that tie are in their order.
@@ -105,16 +108,18 @@ class LocalVectors:
 
         if not any(query):
             return {}
+        keys = self.corpus.section_keys
         rough = self._matrix @ np.asarray(query, np.float32)
         if allowed is not None:
-            rough = np.where(np.asarray(allowed, bool)[np.asarray(self.corpus.page_of, int)], rough, 0.0)
+            rough = np.where([allowed[page_of(key)] for key in keys], rough, 0.0)
         found = np.flatnonzero(rough >= LEAST_SIMILARITY - _MARGIN)
         if len(found) > count:
             least = np.partition(rough[found], len(found) - count)[len(found) - count]
             found = found[rough[found] >= least - _MARGIN]
-        exact = [(self.similarity(query, int(section)), int(section)) for section in found]
+        places = sparse(query)
+        exact = [(self.similarity(places, keys[row]), keys[row]) for row in found.tolist()]
         exact.sort(key=lambda pair: (-pair[0], pair[1]))
-        return {section: score for score, section in exact[:count] if score >= LEAST_SIMILARITY}
+        return {key: score for score, key in exact[:count] if score >= LEAST_SIMILARITY}
 
     @cached_property
     def _matrix(self) -> Any:
@@ -123,13 +128,14 @@ class LocalVectors:
 
         corpus = self.corpus
         pages = self._counts([self._page_text(number) for number in range(len(corpus.pages))])
-        matrix = np.zeros((len(corpus.sections), DIMENSIONS), np.float32)
-        for start in range(0, len(corpus.sections), _CHUNK):
-            numbers = range(start, min(start + _CHUNK, len(corpus.sections)))
-            counts = self._counts([self._own_text(number) for number in numbers])
-            counts += pages[[corpus.page_of[number] for number in numbers]]
+        every = corpus.section_keys
+        matrix = np.zeros((len(every), DIMENSIONS), np.float32)
+        for start in range(0, len(every), _CHUNK):
+            keys = every[start : start + _CHUNK]
+            counts = self._counts([self._own_text(key) for key in keys])
+            counts += pages[[page_of(key) for key in keys]]
             lengths = np.sqrt((counts * counts).sum(axis=1, keepdims=True))
-            matrix[start : numbers.stop] = counts / np.where(lengths == 0.0, 1.0, lengths)
+            matrix[start : start + len(keys)] = counts / np.where(lengths == 0.0, 1.0, lengths)
         return matrix
 
     def _counts(self, texts: Sequence[str]) -> Any:
@@ -177,8 +183,17 @@ def scaled(words: list[int], windows: list[int]) -> Vector:
 
 def cosine(left: Vector, right: Vector) -> float:
     """Return the cosine of two vectors of length 1, clamped to 0..1."""
-    products = [value * right[at] for at, value in enumerate(left) if value]
-    return min(1.0, max(0.0, math.fsum(products)))
+    return sparse_cosine(sparse(left), right)
+
+
+def sparse(vector: Vector) -> Sparse:
+    """Return the places of ``vector`` that are not 0, with their values."""
+    return [(at, value) for at, value in enumerate(vector) if value]
+
+
+def sparse_cosine(left: Sparse, right: Vector) -> float:
+    """Return the cosine of two vectors of length 1, the first of them sparse, clamped to 0..1."""
+    return min(1.0, max(0.0, math.fsum([value * right[at] for at, value in left])))
 
 
 def metadata_text(value: Any) -> str:

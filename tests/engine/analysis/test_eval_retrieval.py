@@ -23,6 +23,7 @@ from openknowledge.engine.analysis.eval_retrieval import (
     section_grades,
 )
 from openknowledge.engine.bundle.bundle import Bundle, bundle_from_files, read_bundle
+from openknowledge.engine.search.corpus import key_of
 from openknowledge.engine.search.embeddings import EmbeddingModel
 from openknowledge.engine.search.index import SearchIndex
 
@@ -169,7 +170,7 @@ class Clairvoyant:
     reason = "test"
 
     def nearest(self, query: str, count: int, allowed: Sequence[bool] | None) -> dict[int, float]:
-        return {4: 1.0}
+        return {key_of(1, 0): 1.0}
 
 
 def test_an_embedding_system_is_measured_beside_the_local_one() -> None:

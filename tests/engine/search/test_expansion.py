@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from openknowledge.engine.search.index import SearchIndex
 from openknowledge.engine.search.rounding import round2
 
@@ -69,3 +70,34 @@ def test_encoded_links_and_links_to_folders_lead_back(make_bundle: object) -> No
     assert [r["id"] for r in index.search("zebra")["results"]] == ["my page#zebra", "x#reader"]
     index = SearchIndex(make_bundle(files))  # type: ignore[operator]
     assert [r["id"] for r in index.search("quagga")["results"]] == ["sub/index#quagga", "x#reader"]
+
+
+DISGUISED = {
+    "a_b.md": "# Zebra\n\nA zebra.\n",
+    "x/index.md": "# Quagga\n\nA quagga.\n",
+    "x/in.md": "# In\n\nUp [here](.) and [there](./).\n",
+    "x/y/deep.md": "# Deep\n\nUp [one](..) and [two](../../%61_b.md).\n",
+    "p.md": "# P\n\nTo [it](%61_b.md).\n",
+    "q.md": "# Q\n\nTo [it](a\\_b.md) and [quagga](/x#quagga).\n",
+    "r.md": "# R\n\nTo [it](a&#95;b.md) and [quagga][q].\n\n[q]: x/\n",
+    "s.md": "# S\n\nNowhere [at all](other.md).\n",
+    "é.md": "# E\n\nAccent.\n",
+    "t.md": "# T\n\nTo [it](e\u0301.md).\n",
+}
+
+
+@pytest.mark.parametrize("query", ["zebra", "quagga", "accent", "deep", "nowhere"])
+def test_links_are_found_however_they_are_written(make_bundle: object, query: str) -> None:
+    bundle = make_bundle(DISGUISED)  # type: ignore[operator]
+    cold, warm = SearchIndex(bundle), SearchIndex(bundle)
+    warm.prepare()
+    warm.search("x")
+    warm.search("y")
+    assert warm.links._all is not None or warm.search("zebra")
+    assert cold.search(query) == warm.search(query)
+
+
+def test_a_disguised_link_leads_back(make_bundle: object) -> None:
+    index = SearchIndex(make_bundle(DISGUISED))  # type: ignore[operator]
+    found = {result["path"] for result in index.search("zebra")["results"]}
+    assert {"a_b.md", "p.md", "q.md", "r.md", "x/y/deep.md"} == found

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,21 @@ def test_a_cold_search_does_not_import_numpy(tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" + " " * 200_000 + "b zebra",
+        "a" * 500_000 + " camelCase zebra",
+        "](" * 50_000 + " zebra",
+        "[" * 50_000 + " zebra",
+        "- " * 50_000 + " zebra",
+        "zebra " * 50_000,
+    ],
+)
+def test_long_runs_of_anything_take_linear_time(make_bundle: object, text: str) -> None:
+    index = SearchIndex(make_bundle({"a.md": f"# A\n\n{text}\n"}))  # type: ignore[operator]
+    started = time.process_time()
+    assert index.search("zebra")["results"]
+    assert time.process_time() - started < 10.0

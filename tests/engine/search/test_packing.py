@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from openknowledge.engine.bundle.bundle import Bundle, bundle_from_files
 from openknowledge.engine.bundle.sections import estimate_tokens
 from openknowledge.engine.errors import UsageError
+from openknowledge.engine.search.corpus import key_of, page_of
 from openknowledge.engine.search.expansion import Candidate
 from openknowledge.engine.search.index import SearchIndex
 from openknowledge.engine.search.packing import (
@@ -32,7 +33,7 @@ def sized(sizes: dict[str, int]) -> SearchIndex:
 
 def packed(sizes: dict[str, int], priorities: list[int], budget: int) -> list[tuple[str, int]]:
     index = sized(sizes)
-    order = [Wanted(Candidate(at, 1.0), priority) for at, priority in enumerate(priorities)]
+    order = [Wanted(Candidate(key_of(at, 0), 1.0), priority) for at, priority in enumerate(priorities)]
     ranking = index.rank("word")
     return [
         (index.section(candidate.section).path[:-3], estimate_tokens(text))
@@ -80,9 +81,9 @@ def test_the_order_is_seeds_companions_context_coverage_rest(make_bundle: object
     order = packing_order(ranking, found, no_expand=False)
     assert [wanted.candidate.section for wanted in order[:5]] == [c.section for c in found[:5]]
     assert [wanted.priority for wanted in order[:5]] == [2] * 5
-    top_page = index.corpus.page_of[found[0].section]
+    top_page = page_of(found[0].section)
     companions = [w for w in order[5:7] if w.priority == 1]
-    assert all(index.corpus.page_of[w.candidate.section] == top_page for w in companions)
+    assert all(page_of(w.candidate.section) == top_page for w in companions)
     context = [w for w in order if w.candidate.relation == "document-context"]
     assert len(context) <= 4
     assert all(w.priority == 1 for w in context)
@@ -91,7 +92,7 @@ def test_the_order_is_seeds_companions_context_coverage_rest(make_bundle: object
 
 def test_context_is_the_closest_section_above_and_two_below(bundle: Bundle) -> None:
     index = SearchIndex(bundle)
-    names = {section.id: number for number, section in enumerate(index.corpus.sections)}
+    names = {index.section(key).id: key for key in index.corpus.section_keys}
     above_and_below = [index.section(n).id for n in hierarchy(index, names["guides/keys#rotation"])]
     assert above_and_below == ["guides/keys#signing-keys", "guides/keys#emergency", "guides/keys#planned"]
 

@@ -54,16 +54,17 @@ def test_a_verification_older_than_the_text_is_outdated(make_bundle: object) -> 
 def test_the_score_of_one_word_is_the_documented_formula(make_bundle: object) -> None:
     files = {"a.md": "# One\n\nzebra zebra lion\n", "b.md": "# Two\n\nlion\n", "c.md": "# Six\n\ntiger owl\n"}
     result = SearchIndex(make_bundle(files)).search("zebra", no_expand=True)["results"][0]  # type: ignore[operator]
-    lengths = [len("# One\n\nzebra zebra lion") + 1, len("# Two\n\nlion") + 1, len("# Six\n\ntiger owl") + 1]
-    average = sum(lengths) / 3
+    body = len("# One\n\nzebra zebra lion") + 1
+    texts = [len("# One\n\nzebra zebra lion\n") + 1, len("# Two\n\nlion\n") + 1]
+    average = sum([*texts, len("# Six\n\ntiger owl\n") + 1]) / 3
 
-    def saturated(field: str) -> float:
+    def saturated(field: str, length: int, usual: float) -> float:
         weight = WEIGHTS.fields[field]
-        x = 2 * weight.weight / (1 - weight.length + weight.length * lengths[0] / average)
+        x = 2 * weight.weight / (1 - weight.length + weight.length * length / usual)
         return idf(3, 1) * x / (WEIGHTS.saturation + x)
 
-    section = saturated("body") * (1 + WEIGHTS.coverage)
-    page = saturated("pageBody") * (1 + WEIGHTS.page_coverage)
+    section = saturated("body", body, 512.0) * (1 + WEIGHTS.coverage)
+    page = saturated("text", texts[0], average) * (1 + WEIGHTS.page_coverage)
     expected = WEIGHTS.scale * (section + WEIGHTS.page_share * page)
     assert result["lexicalScore"] == pytest.approx(expected, abs=0.005)
 

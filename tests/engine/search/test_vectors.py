@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from openknowledge.engine.bundle.bundle import Bundle
 from openknowledge.engine.bundle.slugs import normalise
 from openknowledge.engine.search.corpus import build_corpus
-from openknowledge.engine.search.vectors import LocalVectors, bucket, cosine, metadata_text
+from openknowledge.engine.search.vectors import LocalVectors, bucket, cosine, metadata_text, sparse
 
 WORDS = ["token", "access", "key", "rotation", "café", "machine", "zzz"]
 
@@ -55,7 +55,7 @@ def test_the_cosine_is_clamped() -> None:
 def test_the_nearest_sections_are_those_that_one_by_one_are_nearest(query: str) -> None:
     vectors = LocalVectors(build_corpus(BUNDLE[0]))
     asked = vectors.vector(normalise(query))
-    every = [(vectors.similarity(asked, number), number) for number in range(len(vectors.corpus.sections))]
+    every = [(vectors.similarity(sparse(asked), key), key) for key in vectors.corpus.section_keys]
     every = sorted([pair for pair in every if pair[0] >= 0.25], key=lambda pair: (-pair[0], pair[1]))
     assert list(vectors.nearest(asked, 3).items()) == [(number, score) for score, number in every[:3]]
 
@@ -73,7 +73,7 @@ def test_pages_that_are_not_allowed_are_left_out(bundle: Bundle) -> None:
     asked = vectors.vector("access token")
     allowed = [page.path == "guides/keys.md" for page in bundle.documents]
     found = vectors.nearest(asked, 50, allowed)
-    assert {vectors.corpus.sections[number].path for number in found} <= {"guides/keys.md"}
+    assert {vectors.corpus.page(key).path for key in found} <= {"guides/keys.md"}
 
 
 def test_metadata_is_keys_and_scalars_with_keys_sorted() -> None:
