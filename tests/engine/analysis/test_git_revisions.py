@@ -267,6 +267,17 @@ def test_a_bundle_may_have_as_many_files_as_the_limit_and_no_more(
     assert error.value.limit == "GIT_TREE_ENTRIES"
 
 
+def test_a_path_may_be_as_long_as_the_limit_and_no_longer(
+    repository: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit({"abc.md": PAGE})
+    monkeypatch.setattr(limits, "GIT_PATH_CHARACTERS", 6)
+    assert read_revision(repository.root, "HEAD").bundle.documents
+    monkeypatch.setattr(limits, "GIT_PATH_CHARACTERS", 5)
+    bundle = read_revision(repository.root, "HEAD").bundle
+    assert [issue.rule for issue in bundle.issues] == ["bundle-read"]
+
+
 def test_a_file_larger_than_evidence_may_be_is_not_loaded(
     repository: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
