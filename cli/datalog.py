@@ -59,7 +59,9 @@ def answer_datalog(store: Store, request: DatalogRequest, out: Path | None) -> N
     if not answer.rows:
         _note_unknown(answer, rules)
     if answer.truncated:
-        note(f"only the first {request.limit} answers are shown; raise --limit or narrow the query")
+        from openknowledge.cli.query import more_advice
+
+        note(f"only the first {request.limit} answers are shown; {more_advice(request.limit)}")
 
 
 def _note_unknown(answer: Answer, rules: list[RuleText]) -> None:

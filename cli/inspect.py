@@ -67,9 +67,18 @@ def _tree(result: ListResult, *, colour: bool) -> str:
             tint = _RED if "STALE" in detail or "issue" in detail else _DIM
             detail = f"{tint}{detail}{_RESET}"
         lines.append(("  " * (len(folders) + 1) + _safe(name) + ("  " + detail if detail else "")).rstrip())
-    counts = sum(entry["kind"] != "asset" for entry in result["entries"])
-    lines.append(f"{counts} pages, {len(result['entries']) - counts} other files")
+    kinds = [entry["kind"] for entry in result["entries"]]
+    pages = sum(kind in ("concept", "index", "log") for kind in kinds)
+    unreadable = kinds.count("unreadable")
+    lines.append(
+        f"{_count(pages, 'page')}, {_count(kinds.count('asset'), 'other file')}"
+        + (f", {unreadable} unreadable" if unreadable else "")
+    )
     return "\n".join(lines) + "\n"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _details(entry: ListEntry) -> str:
@@ -77,9 +86,9 @@ def _details(entry: ListEntry) -> str:
     if entry["kind"] == "asset":
         return ""
     if entry["kind"] == "concept":
-        parts.append(f"{entry.get('type') or 'no type'}: {_safe(entry.get('title', ''))}")
+        parts.append(_safe(f"{entry.get('type') or 'no type'}: {entry.get('title', '')}"))
     if "okf02" in entry:
-        parts.append(", ".join(trust_words(entry["okf02"])))
+        parts.append(_safe(", ".join(trust_words(entry["okf02"]))))
     if issues := entry.get("issues"):
         parts.append(f"{len(issues)} issue{'s' if len(issues) > 1 else ''}")
     return " | ".join(parts)
@@ -127,5 +136,5 @@ def _header(result: GetResult) -> str:
         result["locator"],
     ]
     if "okf02" in result:
-        lines.append(", ".join(trust_words(result["okf02"])))
+        lines.append(_safe(", ".join(trust_words(result["okf02"]))))
     return "\n".join(lines)

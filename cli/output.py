@@ -30,9 +30,14 @@ def emit(content: str | bytes, out: Path | None = None) -> None:
 
 
 def _write_file(out: Path, data: bytes) -> None:
-    folder = out.parent
     try:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{out.name[:40]}.")
+        out = out.resolve()  # a link stays a link: what it leads to is replaced
+        if out.exists() and not out.is_file():
+            if out.is_dir():
+                raise OpenKnowledgeError(f"cannot write {str(out)!r}: it is a directory")
+            out.write_bytes(data)  # a device or pipe is written to, never replaced
+            return
+        handle, temporary = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name[:40]}.")
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(data)
@@ -43,7 +48,7 @@ def _write_file(out: Path, data: bytes) -> None:
             with suppress(OSError):
                 Path(temporary).unlink()
             raise
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise OpenKnowledgeError(f"cannot write {str(out)!r}: {reason}") from None
 

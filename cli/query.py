@@ -147,6 +147,8 @@ def query(
     _check_bounds(most, timeout, result_format)
     if text is None and sparql_query is None and datalog_query is None:
         raise UsageError("give a query: --text QUERY, --sparql QUERY or --datalog ATOM (or a file of one)")
+    if fused and (explain or verify):
+        raise UsageError("--explain and --verify are for a --datalog query alone")
     if fused:
         from openknowledge.cli.hybrid import HybridRequest, answer_hybrid
 
@@ -169,6 +171,8 @@ def query(
         answer_hybrid(store, hybrid_request, route, out)
         return
     _refuse_hybrid_options(statuses, include_stale, types, tags)
+    if datalog_query is None and (rules or profile or explain or verify):
+        raise UsageError("--rules, --profile, --explain and --verify are for queries with --datalog")
     store = open_store(path, spec, access=access, strict=strict)
     if datalog_query is not None:
         from openknowledge.cli.datalog import DatalogRequest, answer_datalog
@@ -250,7 +254,14 @@ def _show(store: Store, solutions: Solutions, wanted: str, out: Path | None, lim
         else:
             emit(serialize_results(solutions, chosen), out)  # type: ignore[arg-type]
     if solutions.truncated:
-        note(f"only the first {limit} results are shown; raise --limit or narrow the query")
+        note(f"only the first {limit} results are shown; {more_advice(limit)}")
+
+
+def more_advice(limit: int) -> str:
+    """Return how to see more than ``limit`` results."""
+    from openknowledge.engine import limits
+
+    return "narrow the query" if limit >= limits.RESULTS else "raise --limit or narrow the query"
 
 
 def sparql_table(result: SparqlResult, prefixes: object) -> str:

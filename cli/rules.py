@@ -216,12 +216,16 @@ def read_result(file: Path) -> dict[str, Any]:
     from openknowledge.engine.errors import OpenKnowledgeError
 
     try:
-        if file.stat().st_size > limits.RESULT_FILE_BYTES:
+        with file.open("rb") as stream:
+            data = stream.read(limits.RESULT_FILE_BYTES + 1)
+        if len(data) > limits.RESULT_FILE_BYTES:
             raise OpenKnowledgeError(f"{str(file)!r} is larger than {limits.RESULT_FILE_BYTES} bytes")
-        content = json.loads(file.read_bytes())
+        content = json.loads(data)
     except OSError as error:
         raise OpenKnowledgeError(f"cannot read {str(file)!r}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise OpenKnowledgeError(f"{str(file)!r} is nested too deeply to be a result") from None
+    except ValueError as error:
         raise OpenKnowledgeError(f"{str(file)!r} is not JSON: {error}") from None
     if not isinstance(content, dict) or not isinstance(content.get("results"), list):
         raise OpenKnowledgeError(f"{str(file)!r} is not a result of okn query --datalog")

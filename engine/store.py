@@ -875,7 +875,7 @@ class Store:
         from openknowledge.engine.query.datalog import check_saved_result, rules_of_result
 
         texts = rules_of_result(result) if rules is None else rules
-        return check_saved_result(result, self.facts, texts)
+        return check_saved_result(result, self.facts, texts, self.policy)
 
 
 def _granted(labels: Iterable[str]) -> tuple[str, ...]:

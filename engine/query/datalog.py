@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from openknowledge.engine import limits as bounds
@@ -13,6 +13,7 @@ from openknowledge.engine.bundle.instants import format_instant
 from openknowledge.engine.claims.relations import SUPPORT_RELATIONS
 from openknowledge.engine.datalog import (
     CLOSED_WORLD_PROFILE,
+    PROFILES,
     Answer,
     AnswerRow,
     DatalogError,
@@ -21,6 +22,7 @@ from openknowledge.engine.datalog import (
     Limits,
     Prepared,
     RuleText,
+    parse_ground_atom,
     parse_rules,
     prepare,
 )
@@ -141,11 +143,11 @@ def verify_answer(
 
 
 def check_saved_result(
-    result: Any, facts: Facts, rules: Sequence[RuleText], *, seconds: float | None = None
+    result: Any, facts: Facts, rules: Sequence[RuleText], policy: Policy, *, seconds: float | None = None
 ) -> list[Finding]:
     """Check every proof of a saved result against ``facts``, with code apart from the evaluator.
 
-    ``rules`` are the user's texts that the result was asked with. Raises ``OpenKnowledgeError`` when the
+    ``rules`` are the user's texts that the result was asked with, ``policy`` what was kept out of it. Raises ``OpenKnowledgeError`` when the
     result is about another revision.
     """
     revision = result.get("revision") if isinstance(result, dict) else None
@@ -155,13 +157,53 @@ def check_saved_result(
             f"the result is about revision {recorded}, but the bundle is at {facts.bundle.index_sha256}: "
             "ask again, or check it against the bundle as it was"
         )
+    if not isinstance(result, dict):
+        raise OpenKnowledgeError("this is not a saved Datalog result: expected a JSON object")
     checker = ProofChecker(
         program_texts(rules),
         lambda name: cast("Any", facts.rows(name)),
         holds=lambda name, row: (name, cast("Any", row)) in facts,
         seconds=seconds,
     )
-    return checker.check_result(result)
+    findings = checker.check_result(result)
+    return findings or [*_envelope_findings(result, facts, policy), *_source_findings(result, facts)]
+
+
+def _envelope_findings(result: dict[str, Any], facts: Facts, policy: Policy) -> Iterator[Finding]:
+    """Yield what a result says of itself that is not so."""
+    bundle = facts.bundle
+    expected: dict[str, Any] = {
+        "schemaVersion": "1",
+        "revision": {"specVersion": bundle.spec, "indexSha256": bundle.index_sha256},
+        "engine": {"name": ENGINE, "version": __version__},
+        "policy": policy,
+    }
+    for name, value in expected.items():
+        if result.get(name) != value:
+            yield Finding(name, "", f"this differs from what the bundle gives: {value}")
+    if result.get("ruleProfile") not in PROFILES:
+        yield Finding("ruleProfile", "", f"this is none of the profiles {', '.join(PROFILES)}")
+    if not isinstance(result.get("truncated"), bool):
+        yield Finding("truncated", "", "this says whether rows were cut: true or false")
+
+
+def _source_findings(result: dict[str, Any], facts: Facts) -> Iterator[Finding]:
+    """Yield the rows whose sources are not where the leaves of their proofs were read."""
+    for number, row in enumerate(result["results"]):
+        leaves: set[str] = set()
+        stack = [row["proof"]]
+        while stack:
+            step = stack.pop()
+            stack.extend(step["inputs"])
+            if step["kind"] == "asserted":
+                leaves.add(step["atom"])
+        places: list[Provenance] = []
+        for atom in sorted(leaves):
+            predicate, values = parse_ground_atom(atom)
+            places.extend(facts.places(predicate, cast("Any", values)))
+        if row.get("sources") != unique_sources(places):
+            reason = "the sources are not the places where the asserted facts of the proof were read"
+            yield Finding(f"results[{number}].sources", row["atom"], reason)
 
 
 def rules_of_result(result: Any) -> list[RuleText]:

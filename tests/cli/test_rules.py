@@ -184,3 +184,40 @@ def test_the_linter_finds_what_is_wrong_and_what_is_doubtful(okn: Okn, tmp_path:
     assert "did you mean document" in text
     assert "d" in text
     assert "e" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("results", 0, "sources", 0, "locator"), "okf+sha256://0/x#1"),
+        (("results", 0, "sources", 0, "lineStart"), 999),
+        (("results", 0, "sources"), []),
+        (("results", 0, "kind"), "asserted-fact"),
+        (("results", 0, "values", 0, "value"), "other"),
+        (("policy", "removedClaims"), 0),
+        (("engine", "version"), "9.9.9"),
+        (("ruleProfile",), "mine"),
+        (("schemaVersion",), "2"),
+        (("revision", "specVersion"), "0.1"),
+        (("truncated",), "no"),
+    ],
+)
+def test_anything_in_a_saved_result_that_is_not_so_is_refused(
+    okn: Okn, saved: Path, path: tuple[str | int, ...], value: object
+) -> None:
+    result = json.loads(saved.read_text())
+    holder = result
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = value
+    saved.write_text(json.dumps(result))
+    done = okn("proof", "check", saved, IDENTITY)
+    assert done.code == 1
+    assert done.out or done.err
+
+
+@pytest.mark.parametrize("option", [["--verify"], ["--explain"], ["--rules", "x.dl"], ["--profile", "x"]])
+def test_options_for_datalog_are_refused_without_it(okn: Okn, option: list[str]) -> None:
+    done = okn("query", IDENTITY, "--sparql", "ASK { ?s ?p ?o }", *option)
+    assert done.code == 2
+    assert "are for queries with --datalog" in done.err
