@@ -147,8 +147,8 @@ def check_saved_result(
 ) -> list[Finding]:
     """Check every proof of a saved result against ``facts``, with code apart from the evaluator.
 
-    ``rules`` are the user's texts that the result was asked with, ``policy`` what was kept out of it. Raises ``OpenKnowledgeError`` when the
-    result is about another revision.
+    ``rules`` are the user's texts that the result was asked with, ``policy`` what was kept out of it. Raises
+    ``OpenKnowledgeError`` when the result is about another revision.
     """
     revision = result.get("revision") if isinstance(result, dict) else None
     recorded = revision.get("indexSha256") if isinstance(revision, dict) else None
