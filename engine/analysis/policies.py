@@ -116,7 +116,7 @@ def policy_findings(
         source = error.source.partition(" (")[0]
         return [], [_error(source, error.problem, error.span.line, error.span.column)]
     except LimitError as error:
-        message = error.message.replace("the query was stopped", "the policies were stopped")
+        message = error.message.replace("the query was stopped after its", "they were stopped after their")
         return [], [_error(texts[0].source, f"the policies cannot be judged: {message}", 1, 1)]
     except OpenKnowledgeError as error:
         return [], [_error(texts[0].source, f"the policies cannot be judged: {error.message}", 1, 1)]
