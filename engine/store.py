@@ -331,7 +331,13 @@ class Store:
 
     @cached_property
     def _okf_issues(self) -> list[Issue]:
-        return [*self.config.issues, *validate_okf(self.bundle)]
+        issues = [*self.config.issues, *validate_okf(self.bundle)]
+        root = self.bundle.by_path.get("index.md")
+        if root is not None and "corpus_schema" in root.fields:
+            from openknowledge.engine.analysis.corpus_schema import check_corpus_schema
+
+            issues += check_corpus_schema(self.bundle)
+        return issues
 
     def issues(
         self, *, profile: str = "bundle", overrides: Mapping[str, Override] | None = None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from openknowledge.engine.analysis.builtin_rules import builtin_texts
-from openknowledge.engine.datalog import DatalogError, RuleText, parse_rules
+from openknowledge.engine.analysis.policies import HEAD, policy_problems
+from openknowledge.engine.datalog import DatalogError, Rule, RuleText, parse_rules
 from openknowledge.engine.datalog.analysis import checked_profile
 from openknowledge.engine.datalog.lint import LintFinding, lint
 from openknowledge.engine.query.datalog import BASE_RELATIONS
@@ -29,15 +31,36 @@ class Vocabulary:
         return False
 
 
+_UNUSED = re.compile(r"the variable (\w+) occurs only once")
+
+
 def check_rule_texts(texts: Sequence[RuleText], profile: str) -> list[LintFinding]:
     """Return what is wrong or doubtful in ``texts``, taken together and on top of the built-in rules.
 
-    Raises ``UsageError`` for an unknown profile.
+    Rules that derive findings are also checked as policies. Raises ``UsageError`` for an unknown profile.
     """
-    heads: set[str] = set()
+    rules: dict[str, Rule] = {}
     for text in texts:
         try:
-            heads |= {rule.head.predicate for rule in parse_rules(text.text, text.source)}
+            rules.update({rule.rule_id: rule for rule in parse_rules(text.text, text.source)})
         except DatalogError:
             continue  # the linter reports the text
-    return lint([*texts, *builtin_texts(heads)], Vocabulary(), profile=checked_profile(profile))
+    heads = {rule.head.predicate for rule in rules.values()}
+    found = lint([*texts, *builtin_texts(heads)], Vocabulary(), profile=checked_profile(profile))
+    found = [finding for finding in found if not _fills_a_message(finding, rules)]
+    if HEAD in heads:
+        known = {(finding.source, finding.line, finding.message) for finding in found}
+        for problem in policy_problems(texts):
+            if (problem.path, problem.line, problem.message) not in known:
+                place = (problem.path, problem.line, problem.column)
+                found.append(LintFinding(*place, "error", problem.rule, problem.message))
+    return found
+
+
+def _fills_a_message(finding: LintFinding, rules: Mapping[str, Rule]) -> bool:
+    """Whether a variable that seems unused stands as ``{Variable}`` in the message of a policy."""
+    rule = rules.get(finding.rule_id or "")
+    unused = _UNUSED.match(finding.message)
+    if rule is None or unused is None or rule.head.predicate != HEAD:
+        return False
+    return any("{" + unused[1] + "}" in str(term) for term in rule.head.arguments)

@@ -41,7 +41,7 @@ def examples() -> list[tuple[str, str]]:
 
 
 def test_the_walkthrough_has_its_examples() -> None:
-    assert len(examples()) == 9
+    assert len(examples()) == 10
 
 
 @pytest.mark.parametrize(("command", "shown"), examples(), ids=[command for command, _ in examples()])
