@@ -113,6 +113,8 @@ class SectionTokens:
         """Return the tokens of the sections of ``pages``."""
         wanted = list(dict.fromkeys(pages))
         missing = [page for page in wanted if page not in self._known]
+        if not missing:
+            return {page: self._known[page] for page in wanted}
         made = dict(zip(missing, encode_sections([corpus.pages[page] for page in missing]), strict=True))
         found = {page: made[page] if page in made else self._known[page] for page in wanted}
         if len(self._known) + len(made) > self._most:

@@ -203,39 +203,44 @@ def expand(ranking: Ranking, seeds: Sequence[Candidate], limit: int) -> list[Can
     graph = index.links
     backlinks = graph.backlinks({page_of(seed.section) for seed in seeds})
     found: dict[int, Candidate] = {seed.section: replace(seed) for seed in seeds}
-    # with enough seeds, what scores less than the last of them will be cut off again
+    # with enough seeds, whatever scores less than the last of them is cut off again
     least = seeds[-1].score if len(seeds) >= limit else 0.0
-    highest_similarity = index.weights.vector + 0.01
     for seed in seeds:
-        reached = [(target, "outgoing-link", OUTGOING) for target in graph.outgoing(seed.section)]
-        sources = backlinks.to(seed.section, page_of(seed.section))
-        reached += [(source, "backlink", BACKLINK) for source in sources]
-        for section, relation, share in reached:
-            if section == seed.section or not ranking.filters.admit(index.page(section)):
-                continue
+        for relation, share, sections in (
+            ("outgoing-link", OUTGOING, graph.outgoing(seed.section)),
+            ("backlink", BACKLINK, backlinks.to(seed.section, page_of(seed.section))),
+        ):
             score = round2(seed.score * share)
-            why = f"{relation} {index.section(seed.section).id}"
-            other = found.get(section)
-            if other is None:
-                lexical = ranking.first.score(section)
-                if max(score, lexical + highest_similarity) < least:
+            for section in sections:
+                if section == seed.section or (score < least and section not in found):
                     continue
-                if lexical > 0.0 or section in (ranking.vectors or ()):
-                    other = found[section] = replace(ranking.candidate(section))
-                else:
-                    found[section] = Candidate(section, score, relation=relation, by_graph=True, links=(why,))
-                    continue
-            if other.relation == "direct":
-                other.by_graph = True
-                other.links = (*other.links, why)
-            if score > other.score or (score == other.score and other.neighbor and relation < other.relation):
-                other.score = score
-                if other.neighbor:
-                    other.relation = relation
-                    other.links = (why,)
+                if ranking.filters.admit(index.page(section)):
+                    why = f"{relation} {index.section(seed.section).id}"
+                    _reach(ranking, found, section, score, relation, why)
     order = list(found.values())
     order.sort(key=lambda candidate: (-candidate.score, *_tie(candidate)))
     return order[:limit]
+
+
+def _reach(
+    ranking: Ranking, found: dict[int, Candidate], section: SectionKey, score: float, relation: str, why: str
+) -> None:
+    """Let a link that is worth ``score`` lead to ``section``."""
+    other = found.get(section)
+    if other is None:
+        if ranking.first.score(section) > 0.0 or section in (ranking.vectors or ()):
+            other = found[section] = replace(ranking.candidate(section))
+        else:
+            found[section] = Candidate(section, score, relation=relation, by_graph=True, links=(why,))
+            return
+    if other.relation == "direct":
+        other.by_graph = True
+        other.links = (*other.links, why)
+    if score > other.score or (score == other.score and other.neighbor and relation < other.relation):
+        other.score = score
+        if other.neighbor:
+            other.relation = relation
+            other.links = (why,)
 
 
 def _tie(candidate: Candidate) -> tuple[bool, str, int]:
