@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from openknowledge.cli.change import register_claims
-from openknowledge.cli.options import Access, Json, Out, Spec
+from openknowledge.cli.options import Access, Json, Out, Spec, Strict
 
 if TYPE_CHECKING:
     from openknowledge.engine.store import Store
@@ -35,14 +35,16 @@ def register(app: typer.Typer) -> None:
     app.add_typer(claims_app, name="claims")
 
 
-def open_claims(path: str, argument: str | None, spec: str, access: list[str]) -> Store:
+def open_claims(
+    path: str, argument: str | None, spec: str, access: list[str], *, strict: bool = False
+) -> Store:
     """Open the bundle that ``--path`` or the argument names. Raises ``UsageError`` when they differ."""
     from openknowledge.cli.context import open_store
     from openknowledge.engine.errors import UsageError
 
     if argument is not None and path not in (".", argument):
         raise UsageError(f"--path {path} and the argument {argument} name two bundles")
-    return open_store(argument or path, spec, access=access)
+    return open_store(argument or path, spec, access=access, strict=strict)
 
 
 @claims_app.command("validate")
@@ -101,6 +103,7 @@ def find(
     path: Root = ".",
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="Claims at most.")] = 50,
     access: Access = [],  # noqa: B006 - typer copies it
+    strict: Strict = False,
     spec: Spec = "latest",
     as_json: Json = False,
     out: Out = None,
@@ -114,7 +117,7 @@ def find(
     """
     from openknowledge.cli.output import emit, to_json
 
-    result = open_claims(path, None, spec, access).find_claims(query, limit=_positive(limit))
+    result = open_claims(path, None, spec, access, strict=strict).find_claims(query, limit=_positive(limit))
     if as_json:
         emit(to_json(result), out)
     else:
@@ -128,6 +131,7 @@ def show(
     claim: Annotated[str, typer.Argument(metavar="ID", help="The id of a claim.")],
     path: Root = ".",
     access: Access = [],  # noqa: B006 - typer copies it
+    strict: Strict = False,
     spec: Spec = "latest",
     as_json: Json = False,
     out: Out = None,
@@ -140,7 +144,7 @@ def show(
     """
     from openknowledge.cli.output import emit, to_json
 
-    result = open_claims(path, None, spec, access).show_claim(claim)
+    result = open_claims(path, None, spec, access, strict=strict).show_claim(claim)
     if as_json:
         emit(to_json(result), out)
     else:
@@ -159,6 +163,7 @@ def stale(
     ] = "",
     fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 when a claim is stale; for CI.")] = False,
     access: Access = [],  # noqa: B006 - typer copies it
+    strict: Strict = False,
     spec: Spec = "latest",
     as_json: Json = False,
     out: Out = None,
@@ -185,7 +190,9 @@ def stale(
         SETTINGS.now = on
     days = _days(within) if within else None
     # people see reasons; the proofs of many claims would take longer than finding them
-    result = open_claims(path, argument, spec, access).stale_claims(within=days, proofs=as_json)
+    result = open_claims(path, argument, spec, access, strict=strict).stale_claims(
+        within=days, proofs=as_json
+    )
     if as_json:
         emit(to_json(result), out)
     else:
@@ -221,6 +228,7 @@ def conflicts(
     path: Root = ".",
     fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 when claims conflict; for CI.")] = False,
     access: Access = [],  # noqa: B006 - typer copies it
+    strict: Strict = False,
     spec: Spec = "latest",
     as_json: Json = False,
     out: Out = None,
@@ -237,7 +245,7 @@ def conflicts(
     """
     from openknowledge.cli.output import emit, to_json
 
-    result = open_claims(path, argument, spec, access).claim_conflicts()
+    result = open_claims(path, argument, spec, access, strict=strict).claim_conflicts()
     if as_json:
         emit(to_json(result), out)
     else:
@@ -255,6 +263,7 @@ def impact(
         str, typer.Option("--format", metavar="FORMAT", help="text, json or dot.")
     ] = "text",
     access: Access = [],  # noqa: B006 - typer copies it
+    strict: Strict = False,
     spec: Spec = "latest",
     as_json: Json = False,
     out: Out = None,
@@ -272,7 +281,7 @@ def impact(
     chosen = "json" if as_json else output_format
     if chosen not in IMPACT_FORMATS:
         raise UsageError(f"unknown format {chosen!r}; choose one of {', '.join(IMPACT_FORMATS)}")
-    result = open_claims(path, None, spec, access).claim_impact(claim)
+    result = open_claims(path, None, spec, access, strict=strict).claim_impact(claim)
     if chosen == "json":
         emit(to_json(result), out)
     elif chosen == "dot":

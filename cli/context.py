@@ -70,7 +70,7 @@ def open_store_as_of(path: str, spec: str, result: dict[str, Any]) -> Store:
     from openknowledge.engine.bundle.instants import format_instant, parse_instant
     from openknowledge.engine.errors import OpenKnowledgeError
 
-    moment = parse_instant(str(result.get("asOf", "")))
+    moment = parse_instant(str(result.get("asOf", result.get("evaluatedAt", ""))))
     policy = result.get("policy")
     labels = policy.get("allowedAccess", []) if isinstance(policy, dict) else []
     if moment is None or not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):

@@ -79,6 +79,20 @@ def export_facts(
     emit(to_json(open_store(path, spec, access=access, strict=strict).fact_set_json()), out)
 
 
+@export_app.command("shacl")
+def export_shacl(path: PathArgument = ".", spec: Spec = "latest", out: Out = None) -> None:
+    """Write the constraints of the claim ontology as SHACL shapes in Turtle.
+
+    \b
+    Examples:
+      okn export shacl corpora/identity --out shapes.ttl
+    """
+    from openknowledge.cli.context import open_store
+    from openknowledge.cli.output import emit
+
+    emit(open_store(path, spec).shacl(), out)
+
+
 @export_app.command("graph")
 def export_graph(
     path: PathArgument = ".",

@@ -150,7 +150,9 @@ def why_not(
 
 @proof_app.command("check")
 def check_proof(
-    file: Annotated[Path, typer.Argument(metavar="RESULT.json", help="A result of okn query --datalog.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="RESULT.json", help="A saved JSON result of a query or of claims.")
+    ],
     path: PathArgument = ".",
     rules: Rules = [],  # noqa: B006 - typer copies it
     spec: Spec = "latest",
@@ -164,10 +166,13 @@ def check_proof(
     Examples:
       okn query corpora/http --datalog 'linked("index", X)' --format json --out result.json
       okn proof check result.json corpora/http
+      okn claims stale corpora/identity --json --out stale.json
+      okn proof check stale.json corpora/identity
     """
     from openknowledge.cli.context import open_store_as_of
     from openknowledge.cli.datalog import rule_texts
     from openknowledge.cli.output import emit
+    from openknowledge.engine.query.claims import count_proofs, is_judgement
 
     result = read_result(file)
     store = open_store_as_of(path, spec, result)
@@ -175,8 +180,8 @@ def check_proof(
     if findings:
         emit("".join(f"{found}\n" for found in findings))
         return 1
-    rows = result.get("results", [])
-    words = "1 proof holds" if len(rows) == 1 else f"{len(rows)} proofs hold"
+    count = count_proofs(result) if is_judgement(result) else len(result["results"])
+    words = "1 proof holds" if count == 1 else f"{count} proofs hold"
     emit(f"{words} at revision {store.bundle.index_sha256}\n")
     for text in () if rules else result.get("rules", []):
         emit(f"resting on the rules in the result: {text['source']}\n")
@@ -227,6 +232,12 @@ def read_result(file: Path) -> dict[str, Any]:
         raise OpenKnowledgeError(f"{str(file)!r} is nested too deeply to be a result") from None
     except ValueError as error:
         raise OpenKnowledgeError(f"{str(file)!r} is not JSON: {error}") from None
-    if not isinstance(content, dict) or not isinstance(content.get("results"), list):
-        raise OpenKnowledgeError(f"{str(file)!r} is not a result of okn query --datalog")
+    from openknowledge.engine.query.claims import is_judgement
+
+    if not isinstance(content, dict) or not (
+        is_judgement(content) or isinstance(content.get("results"), list)
+    ):
+        raise OpenKnowledgeError(
+            f"{str(file)!r} is no saved result: expected the JSON of a query or of a claims command"
+        )
     return content

@@ -181,13 +181,10 @@ class Store:
 
     @cached_property
     def claim_set(self) -> ClaimSet:
-        """All typed claims, judged; also those that the access filter takes out.
-
-        Raises ``OpenKnowledgeError`` for a claim that is not valid when the store is strict.
-        """
+        """All typed claims, judged; also those that the access filter takes out."""
         from openknowledge.engine.claims.claimset import read_claims
 
-        return read_claims(self.bundle, now=self.now, evidence=self.evidence, strict=self.strict)
+        return read_claims(self.bundle, now=self.now, evidence=self.evidence)
 
     @cached_property
     def evidence(self) -> EvidenceStore:
@@ -198,10 +195,21 @@ class Store:
 
     @cached_property
     def fact_set(self) -> FactSet:
-        """The claims that may be seen: what every answer starts from."""
+        """The claims that may be seen: what every answer starts from.
+
+        When the store is strict, raises ``OpenKnowledgeError`` for an invalid claim that may be seen.
+        """
         from openknowledge.engine.claims.access import apply_access
 
-        return apply_access(self.claim_set, self.access)[0]
+        facts = apply_access(self.claim_set, self.access)[0]
+        if self.strict and facts.quarantined:
+            first, count = facts.quarantined[0], len(facts.quarantined)
+            raise OpenKnowledgeError(
+                f"{count} {'claim is' if count == 1 else 'claims are'} invalid and --strict allows none; "
+                f"the first: {first.document}: {first.message}",
+                path=first.document,
+            )
+        return facts
 
     def claim_profile(self, document: Document) -> Mapping[str, Any] | None:
         """Return the claims of a page as results show them; ``None`` when it has none."""
@@ -625,14 +633,13 @@ class Store:
 
     def _facts_until(self, horizon: str) -> Facts:
         """The facts with a last day to look ahead to, or ``""``."""
-        from openknowledge.engine.analysis.audit_facts import audit_sources
         from openknowledge.engine.claims.access import is_visible
         from openknowledge.engine.claims.relations import claim_sources
         from openknowledge.engine.facts.compile import source_documents
         from openknowledge.engine.facts.facts import Facts
 
         sources: dict[str, FactSource] = {
-            **audit_sources(self.bundle, self.evidence),
+            **self._public_audit_sources(),
             **claim_sources(self.fact_set, horizon=horizon, cases=self.eval_cases),
             "issue": self._issue_facts,
         }
@@ -640,6 +647,27 @@ class Store:
             self.bundle, lambda source: is_visible(source, self.access)
         )
         return Facts(self.bundle, self.now, sources)
+
+    def _public_audit_sources(self) -> dict[str, FactSource]:
+        """What the audit rules look at, without the sources that may not be seen."""
+        from openknowledge.engine.analysis.audit_facts import audit_sources
+        from openknowledge.engine.claims.access import is_visible
+
+        hidden = {
+            (page.id, source.id, source.resource)
+            for page in self.bundle.documents
+            for source in page.metadata.sources
+            if not is_visible(source, self.access)
+        }
+
+        def visible(facts: FactSource) -> FactSource:
+            return lambda: (fact for fact in facts() if fact[0][:3] not in hidden)
+
+        sources: Mapping[str, FactSource] = audit_sources(self.bundle, self.evidence)
+        return {
+            name: visible(facts) if hidden and name.startswith("source_") else facts
+            for name, facts in sources.items()
+        }
 
     def _issue_facts(self) -> Iterator[Fact]:
         """The issues on pages, as far as they may be seen."""
@@ -873,13 +901,22 @@ class Store:
         return explain_absence(atom, self.facts, self.fact_base, rules)
 
     def check_proofs(self, result: Any, rules: Sequence[RuleText] | None = None) -> list[Finding]:
-        """Return the steps of a saved Datalog result that do not hold; none when all of it is proved.
+        """Return the steps of a saved result that do not hold; none when all of it is proved.
 
-        ``rules`` replace the texts that the result carries. Raises ``OpenKnowledgeError`` when the result is
-        about another revision or is no result.
+        A result is one of Datalog, or of a command that judges claims. ``rules`` replace the texts that the
+        result carries. Raises ``OpenKnowledgeError`` when it is about another revision or is no result.
         """
+        from openknowledge.engine.query.claims import check_judgements, is_judgement
         from openknowledge.engine.query.datalog import check_saved_result, rules_of_result
 
+        if is_judgement(result):
+            within = result.get("within")
+            facts = self.facts
+            if isinstance(within, int) and not isinstance(within, bool):
+                from openknowledge.engine.claims.stale import horizon
+
+                facts = self._facts_until(horizon(self.fact_set, within).isoformat())
+            return check_judgements(result, facts)
         texts = rules_of_result(result) if rules is None else rules
         return check_saved_result(result, self.facts, texts, self.policy)
 

@@ -239,6 +239,7 @@ class ShowResult(TypedDict):
     schemaVersion: str
     root: str
     revision: Revision
+    evaluatedAt: str
     occurrence: Occurrence
     active: bool
     provenance: Provenance
@@ -379,6 +380,7 @@ class ImpactResult(TypedDict):
     schemaVersion: str
     root: str
     revision: Revision
+    evaluatedAt: str
     claimId: str
     occurrences: list[Occurrence]
     dependents: list[str]

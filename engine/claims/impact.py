@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from openknowledge.engine.bundle.document import Document
+from openknowledge.engine.bundle.instants import format_instant
 from openknowledge.engine.bundle.links import link_kind
 from openknowledge.engine.claims.access import is_visible
 from openknowledge.engine.claims.evals import EvalCase
@@ -36,6 +37,7 @@ def claim_impact(facts: FactSet, identifier: str, *, cases: Iterable[EvalCase] =
     found: ImpactResult = envelope(
         facts,
         {
+            "evaluatedAt": format_instant(facts.now),
             "claimId": claim.id,
             "occurrences": [occurrence_json(claim, facts)],
             "dependents": sorted(by_kind.get("refers", ())),

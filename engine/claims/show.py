@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from openknowledge.engine.bundle.instants import format_instant
 from openknowledge.engine.claims.factset import FactSet
 from openknowledge.engine.claims.freshness import valid_start
 from openknowledge.engine.claims.machine import object_json, occurrence_json, valid_time_json
@@ -59,6 +60,7 @@ def show_claim(facts: FactSet, identifier: str) -> ShowResult:
     found: ShowResult = envelope(
         facts,
         {
+            "evaluatedAt": format_instant(facts.now),
             "occurrence": occurrence_json(claim, facts),
             "active": facts.active(claim),
             "provenance": facts.place(claim).to_json(),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
 from openknowledge.engine import limits as bounds
 from openknowledge.engine.analysis.builtin_rules import builtin_texts
@@ -16,8 +16,10 @@ from openknowledge.engine.datalog import (
     parse_ground_atom,
     prepare,
 )
+from openknowledge.engine.datalog.checking import Finding, ProofChecker
 from openknowledge.engine.errors import OpenKnowledgeError
 from openknowledge.engine.facts.facts import Facts
+from openknowledge.engine.query.datalog import check_revision
 
 
 def prove_atoms(atoms: list[str], facts: Facts, base: FactBase) -> dict[str, Proof]:
@@ -74,3 +76,67 @@ def _holders(value: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(value, list):
         for item in value:
             yield from _holders(item)
+
+
+JUDGEMENTS = ("upcoming", "conflicts", "affected", "staleReasons")
+"""A result of a command on claims has one of these; no other saved result does."""
+
+
+def is_judgement(result: Any) -> bool:
+    """Whether ``result`` is the saved result of a command that judges claims."""
+    return isinstance(result, dict) and any(name in result for name in JUDGEMENTS)
+
+
+def check_judgements(result: dict[str, Any], facts: Facts) -> list[Finding]:
+    """Check every proof in the saved result of a command on claims, with code apart from the evaluator.
+
+    Raises ``OpenKnowledgeError`` when the result is about another revision.
+    """
+    check_revision(result, facts)
+    checker = ProofChecker(
+        builtin_texts(),
+        lambda name: cast("Any", facts.rows(name)),
+        holds=lambda name, row: (name, cast("Any", row)) in facts,
+    )
+    findings: list[Finding] = []
+    for path, holder in _placed(result, ""):
+        atoms = [holder["atom"]] if "atom" in holder else list(holder["atoms"])
+        proofs = [holder.get("proof")] if "atom" in holder else holder.get("proofs")
+        if not isinstance(proofs, list) or len(proofs) != len(atoms):
+            findings.append(Finding(path, "", "every atom needs its proof"))
+            continue
+        for atom, proof in zip(atoms, proofs, strict=True):
+            if not isinstance(proof, dict) or proof.get("atom") != atom:
+                findings.append(Finding(path, str(atom), "the proof is for another atom"))
+            elif (finding := checker.check_proof(proof, f"{path}.proof")) is not None:
+                findings.append(finding)
+    return findings
+
+
+def count_proofs(result: dict[str, Any]) -> int:
+    """Return how many proofs the saved result of a command on claims carries."""
+    return sum(len(_atoms(holder)) for _, holder in _placed(result, ""))
+
+
+def proofs_in(result: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the proofs in the saved result of a command on claims, as they stand there."""
+    for _, holder in _placed(result, ""):
+        proofs = [holder.get("proof")] if "atom" in holder else holder.get("proofs")
+        yield from proofs if isinstance(proofs, list) else [proofs]
+
+
+def _placed(value: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield everything in ``value`` that says an atom, with its place; not what is inside proofs."""
+    stack: list[tuple[str, Any]] = [(path, value)]
+    while stack:
+        here, item = stack.pop()
+        if isinstance(item, dict):
+            if isinstance(item.get("atom"), str) or isinstance(item.get("atoms"), list):
+                yield here, item
+            stack.extend(
+                (f"{here}.{name}" if here else name, below)
+                for name, below in item.items()
+                if name not in ("proof", "proofs")
+            )
+        elif isinstance(item, list):
+            stack.extend((f"{here}[{place}]", below) for place, below in enumerate(item))

@@ -142,6 +142,17 @@ def verify_answer(
     )
 
 
+def check_revision(result: Any, facts: Facts) -> None:
+    """Raise ``OpenKnowledgeError`` when a saved result is about other bytes than ``facts``."""
+    revision = result.get("revision") if isinstance(result, dict) else None
+    recorded = revision.get("indexSha256") if isinstance(revision, dict) else None
+    if recorded != facts.bundle.index_sha256:
+        raise OpenKnowledgeError(
+            f"the result is about revision {recorded}, but the bundle is at {facts.bundle.index_sha256}: "
+            "ask again, or check it against the bundle as it was"
+        )
+
+
 def check_saved_result(
     result: Any, facts: Facts, rules: Sequence[RuleText], policy: Policy, *, seconds: float | None = None
 ) -> list[Finding]:
@@ -150,13 +161,7 @@ def check_saved_result(
     ``rules`` are the user's texts that the result was asked with, ``policy`` what was kept out of it. Raises
     ``OpenKnowledgeError`` when the result is about another revision.
     """
-    revision = result.get("revision") if isinstance(result, dict) else None
-    recorded = revision.get("indexSha256") if isinstance(revision, dict) else None
-    if recorded != facts.bundle.index_sha256:
-        raise OpenKnowledgeError(
-            f"the result is about revision {recorded}, but the bundle is at {facts.bundle.index_sha256}: "
-            "ask again, or check it against the bundle as it was"
-        )
+    check_revision(result, facts)
     if not isinstance(result, dict):
         raise OpenKnowledgeError("this is not a saved Datalog result: expected a JSON object")
     checker = ProofChecker(

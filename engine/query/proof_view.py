@@ -8,6 +8,7 @@ from typing import Any
 from openknowledge.engine.datalog.prov import proof_turtle
 from openknowledge.engine.datalog.render import proof_dot, proof_from_json, proof_mermaid, proof_text
 from openknowledge.engine.errors import OpenKnowledgeError, UsageError
+from openknowledge.engine.query.claims import is_judgement, proofs_in
 
 
 def render_result(result: Mapping[str, Any], output_format: str) -> str:
@@ -16,14 +17,17 @@ def render_result(result: Mapping[str, Any], output_format: str) -> str:
     Whether they hold is not looked at. Raises ``OpenKnowledgeError`` for a result of another shape and
     ``UsageError`` for another format.
     """
-    rows = result.get("results")
-    if not isinstance(rows, list):
-        raise OpenKnowledgeError("a result has a list of results")
-    proofs = []
-    for place, row in enumerate(rows):
-        if not isinstance(row, dict) or "proof" not in row:
-            raise OpenKnowledgeError(f"results[{place}] has no proof")
-        proofs.append(proof_from_json(row["proof"]))
+    if is_judgement(result):
+        proofs = [proof_from_json(step) for step in proofs_in(result)]
+    else:
+        rows = result.get("results")
+        if not isinstance(rows, list):
+            raise OpenKnowledgeError("a result has a list of results")
+        proofs = []
+        for place, row in enumerate(rows):
+            if not isinstance(row, dict) or "proof" not in row:
+                raise OpenKnowledgeError(f"results[{place}] has no proof")
+            proofs.append(proof_from_json(row["proof"]))
     if output_format == "text":
         return "\n".join(proof_text(proof) for proof in proofs)
     if output_format == "dot":

@@ -221,3 +221,69 @@ def test_options_for_datalog_are_refused_without_it(okn: Okn, option: list[str])
     done = okn("query", IDENTITY, "--sparql", "ASK { ?s ?p ?o }", *option)
     assert done.code == 2
     assert "are for queries with --datalog" in done.err
+
+
+JUDGEMENTS = {
+    "stale": (["claims", "stale", IDENTITY, "--within", "4000d"], 7),
+    "conflicts": (["claims", "conflicts", IDENTITY], 2),
+    "impact": (["claims", "impact", "auth:claim/access-token-lifetime-partner", "--path", IDENTITY], 12),
+    "show": (["claims", "show", "auth:claim/directory-replication-lag", "--path", IDENTITY], 1),
+}
+
+
+def judgement(okn: Okn, tmp_path: Path, name: str) -> Path:
+    """Return the file of a saved judgement on claims."""
+    file = tmp_path / f"{name}.json"
+    okn(*NOW, *JUDGEMENTS[name][0], "--json", "--out", file)
+    return file
+
+
+@pytest.mark.parametrize("name", JUDGEMENTS)
+def test_a_saved_judgement_on_claims_is_accepted(okn: Okn, tmp_path: Path, name: str) -> None:
+    done = okn("proof", "check", judgement(okn, tmp_path, name), IDENTITY)
+    assert done.code == 0
+    assert done.out.startswith(f"{JUDGEMENTS[name][1]} proof")
+
+
+@pytest.mark.parametrize("name", JUDGEMENTS)
+def test_a_judgement_about_another_fact_than_its_proof_is_refused(
+    okn: Okn, tmp_path: Path, name: str
+) -> None:
+    file = judgement(okn, tmp_path, name)
+    text = file.read_text()
+    for key in ('"atom": "', '"atoms": [\n'):
+        if key in text:
+            text = text.replace(key, key + ('"x", ' if key.endswith("[\n") else "x"), 1)
+            break
+    file.write_text(text)
+    done = okn("proof", "check", file, IDENTITY)
+    assert done.code == 1
+    assert "proof" in done.out
+
+
+def test_a_judgement_whose_proof_was_taken_out_is_refused(okn: Okn, tmp_path: Path) -> None:
+    file = judgement(okn, tmp_path, "stale")
+    result = json.loads(file.read_text())
+    del result["results"][0]["reasons"][0]["proof"]
+    file.write_text(json.dumps(result))
+    done = okn("proof", "check", file, IDENTITY)
+    assert done.code == 1
+    assert "results[0].reasons[0]" in done.out
+
+
+def test_the_proofs_of_a_judgement_can_be_shown(okn: Okn, tmp_path: Path) -> None:
+    done = okn("proof", "show", judgement(okn, tmp_path, "conflicts"))
+    assert "over_maximum(" in done.out
+
+
+@pytest.mark.parametrize("relation", ["source_file(A, B, C, D)", "source_observed(A, B, C, D)"])
+def test_what_audit_rules_look_at_does_not_show_restricted_sources(okn: Okn, relation: str) -> None:
+    query = ["query", IDENTITY, "--datalog", relation, "--format", "json"]
+    assert "break-glass" not in okn(*query).out
+    assert "break-glass" in okn(*query, "--access", "team:identity-security").out
+
+
+def test_strict_refuses_and_names_what_may_be_seen(okn: Okn) -> None:
+    done = okn("claims", "stale", IDENTITY, "--strict")
+    assert done.code == 1
+    assert "1 claim is invalid and --strict allows none" in done.err
