@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from itertools import accumulate
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openknowledge.engine.search import hits
 from openknowledge.engine.search.analysis import (
     Stems,
     camel_parts,
@@ -10,6 +13,7 @@ from openknowledge.engine.search.analysis import (
     fold,
     read_query,
 )
+from openknowledge.engine.search.hits import ScannedText
 
 
 @pytest.mark.parametrize(
@@ -92,3 +96,14 @@ def test_phrases_are_identifiers_quotations_and_the_whole_query() -> None:
         ("access", "token"),
         ("find", "access", "token", "in", "key", "ring"),
     }
+
+
+def test_a_phrase_is_counted_alike_one_by_one_and_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["key ring key  ring", "key", "ring key ring", "keyring", "a key"] * 3
+    buffer, sizes = encode_texts(texts)
+    source = ScannedText(buffer, list(accumulate(sizes)), Stems())
+    every = dict.fromkeys(range(len(texts)), 1)
+    one_by_one = source.phrase(("key", "ring"), [every])
+    monkeypatch.setattr(hits, "_FEW_UNITS", 0)
+    assert source.phrase(("key", "ring"), [every]) == one_by_one
+    assert one_by_one == {0: 2, 2: 1, 5: 2, 7: 1, 10: 2, 12: 1}
