@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from openknowledge.engine.printable import printable
+
 if TYPE_CHECKING:
     from openknowledge.schemas.claims import (
         Claim,
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _lines(parts: Iterable[str]) -> str:
-    return "".join(f"{part}\n" for part in parts)
+    return "".join(f"{printable(part)}\n" for part in parts)
 
 
 def _count(number: int, noun: str) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openknowledge.engine.printable import printable
+
 if TYPE_CHECKING:
     from openknowledge.engine.search.routes import VectorRoute
     from openknowledge.engine.store import Store
@@ -112,8 +114,9 @@ def _result_lines(number: int, result: HybridResult, store: Store) -> list[str]:
         )
         title, body = f"{shown}  ({result['kind']})", []
     places = [f"{source['document']}:{source.get('lineStart', 1)}" for source in result["sources"][:4]]
-    return [
+    lines = [
         f"{number:>3}. {title}  [{result['score']:.5f}: {by}]",
         *body,
         *([f"     read from {', '.join(places)}"] if places else []),
     ]
+    return [printable(line) for line in lines]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from openknowledge.cli.options import Json, Out, PathArgument, Spec
+from openknowledge.engine.printable import printable
 
 if TYPE_CHECKING:
     from openknowledge.schemas.get import GetResult
@@ -52,7 +53,7 @@ _DIM, _RED, _RESET = "\x1b[2m", "\x1b[31m", "\x1b[0m"
 
 
 def _tree(result: ListResult, *, colour: bool) -> str:
-    lines = [_safe(result["root"])]
+    lines = [printable(result["root"])]
     open_folders: list[str] = []
     for entry in result["entries"]:
         *folders, name = entry["path"].split("/")
@@ -60,13 +61,15 @@ def _tree(result: ListResult, *, colour: bool) -> str:
         while common < min(len(folders), len(open_folders)) and folders[common] == open_folders[common]:
             common += 1
         for depth in range(common, len(folders)):
-            lines.append("  " * (depth + 1) + _safe(folders[depth]) + "/")
+            lines.append("  " * (depth + 1) + printable(folders[depth]) + "/")
         open_folders = folders
         detail = _details(entry)
         if colour and detail:
             tint = _RED if "STALE" in detail or "issue" in detail else _DIM
             detail = f"{tint}{detail}{_RESET}"
-        lines.append(("  " * (len(folders) + 1) + _safe(name) + ("  " + detail if detail else "")).rstrip())
+        lines.append(
+            ("  " * (len(folders) + 1) + printable(name) + ("  " + detail if detail else "")).rstrip()
+        )
     kinds = [entry["kind"] for entry in result["entries"]]
     pages = sum(kind in ("concept", "index", "log") for kind in kinds)
     unreadable = kinds.count("unreadable")
@@ -86,18 +89,12 @@ def _details(entry: ListEntry) -> str:
     if entry["kind"] == "asset":
         return ""
     if entry["kind"] == "concept":
-        parts.append(_safe(f"{entry.get('type') or 'no type'}: {entry.get('title', '')}"))
+        parts.append(printable(f"{entry.get('type') or 'no type'}: {entry.get('title', '')}"))
     if "okf02" in entry:
-        parts.append(_safe(", ".join(trust_words(entry["okf02"]))))
+        parts.append(printable(", ".join(trust_words(entry["okf02"]))))
     if issues := entry.get("issues"):
         parts.append(f"{len(issues)} issue{'s' if len(issues) > 1 else ''}")
     return " | ".join(parts)
-
-
-def _safe(text: str) -> str:
-    return "".join(
-        [character if character.isprintable() else f"\\x{ord(character):02x}" for character in text]
-    )
 
 
 def get(
@@ -132,9 +129,9 @@ def get(
 
 def _header(result: GetResult) -> str:
     lines = [
-        f"{_safe(result['path'])}:{result['lineStart']}-{result['lineEnd']}  {_safe(result['title'])}",
+        printable(f"{result['path']}:{result['lineStart']}-{result['lineEnd']}  {result['title']}"),
         result["locator"],
     ]
     if "okf02" in result:
-        lines.append(_safe(", ".join(trust_words(result["okf02"]))))
+        lines.append(printable(", ".join(trust_words(result["okf02"]))))
     return "\n".join(lines)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from openknowledge.cli.options import Json, Out, PathArgument, Spec
+from openknowledge.engine.printable import printable
 
 if TYPE_CHECKING:
     from openknowledge.engine.bundle.validation import Override
@@ -75,8 +76,10 @@ def _overrides(rules: list[str]) -> dict[str, Override]:
 
 def _text(report: ValidationReport) -> str:
     lines = [
-        f"{_one_line(issue['path'])}:{issue['line']}:{issue['column']}: "
-        f"{issue['severity']}: {issue['message']} [{issue['rule']}]"
+        printable(
+            f"{issue['path']}:{issue['line']}:{issue['column']}: "
+            f"{issue['severity']}: {issue['message']} [{issue['rule']}]"
+        )
         for issue in report["issues"]
     ]
     summary = report["summary"]
@@ -91,7 +94,3 @@ def _text(report: ValidationReport) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _one_line(path: str) -> str:
-    return path.replace("\n", "\\n").replace("\r", "\\r")

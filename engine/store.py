@@ -25,6 +25,7 @@ from openknowledge.engine.clock import Clock, fixed_clock, system_clock
 from openknowledge.engine.config import Config, read_config
 from openknowledge.engine.errors import OpenKnowledgeError, UsageError
 from openknowledge.engine.facts.provenance import Provenance, document_sha256
+from openknowledge.engine.printable import printable
 
 if TYPE_CHECKING:
     from openknowledge.engine.analysis.document_graph import GraphFormat
@@ -863,7 +864,7 @@ class Store:
     def places_of_fact(self, predicate: str, row: tuple[Any, ...]) -> Sequence[str]:
         """Return ``path:line`` of each place where a base fact was read."""
         places = self.facts.places(predicate, row)
-        return [f"{place.document.path}:{place.lines[0]}" for place in places]
+        return [f"{printable(place.document.path)}:{place.lines[0]}" for place in places]
 
     def verify_datalog(
         self, answer: Answer, *, rules: Sequence[RuleText] = (), seconds: float | None = None

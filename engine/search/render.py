@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from openknowledge.engine.printable import printable
 from openknowledge.schemas.search import ContextResult, SearchResultSet
 
 
@@ -27,7 +28,7 @@ def render_context(packet: ContextResult) -> str:
             f"## [{number}] {_one_line(source['title'])}",
             "",
             f"- Section: {_one_line(heading)}",
-            f"- Where: {source['path']}:{source['lineStart']}-{source['lineEnd']}",
+            f"- Where: {printable(source['path'])}:{source['lineStart']}-{source['lineEnd']}",
             f"- Locator: {source['locator']}",
             f"- Page: {describe_trust(source)}",
             f"- Relation: {source['relation']}, score {source['score']:.2f}",
@@ -53,7 +54,9 @@ def render_matches(answer: SearchResultSet) -> str:
         lines.append(
             f"{number:>3}. {_one_line(result['title'])} - {_one_line(heading)}  [{result['score']:.2f}]"
         )
-        lines.append(f"     {result['path']}:{result.get('lineStart', 1)}  {describe_trust(result)}")
+        lines.append(
+            f"     {printable(result['path'])}:{result.get('lineStart', 1)}  {describe_trust(result)}"
+        )
         if shown := result.get("snippet"):
             lines.append(f"     {_one_line(shown)}")
         lines += [f"     claim {text}" for text in claim_lines(result.get("claimProfile"))]
@@ -69,7 +72,7 @@ def describe_trust(source: Mapping[str, Any]) -> str:
     words = [source["trustTier"], source["status"], "stale" if source["stale"] else "current"]
     if source.get("verificationOutdated"):
         words.append("verification outdated")
-    return ", ".join(words)
+    return printable(", ".join(words))
 
 
 def claim_lines(profile: Mapping[str, Any] | None) -> list[str]:
@@ -99,5 +102,5 @@ def _one_line(text: str) -> str:
 
 def _issue_lines(issues: Any) -> str:
     lines = ["Not searched:"]
-    lines += [f"- {issue['path']}: {issue['message']} ({issue['rule']})" for issue in issues]
+    lines += [printable(f"- {issue['path']}: {issue['message']} ({issue['rule']})") for issue in issues]
     return "\n".join(lines)
