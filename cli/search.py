@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from openknowledge.cli.options import Out, Spec
+from openknowledge.cli.options import EmbeddingCache, EmbeddingModel, EmbeddingUrl, Out, Spec
 
 FORMATS = ("markdown", "json")
 LIMIT_MAX = 1_000
@@ -46,6 +46,9 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say why each section ranks where it does.")
     ] = False,
+    embedding_url: EmbeddingUrl = "",
+    embedding_model: EmbeddingModel = "",
+    embedding_cache: EmbeddingCache = None,
     spec: Spec = "latest",
     out: Out = None,
 ) -> None:
@@ -59,7 +62,7 @@ def search(
       okn search corpora/http "stale-while-revalidate" --matches
       okn search corpora/http "cache a 404" --type Reference --budget 800 --format json
     """
-    from openknowledge.cli.context import open_store
+    from openknowledge.cli.context import open_store, vector_route
     from openknowledge.cli.output import emit, to_json
     from openknowledge.engine.errors import UsageError
     from openknowledge.engine.search.render import render_context, render_matches
@@ -75,11 +78,19 @@ def search(
     path = arguments[0] if len(arguments) == 2 else "."
     store = open_store(path, spec)
     query = arguments[-1]
+    route = vector_route(store, embedding_url, embedding_model, embedding_cache)
     if matches:
         found = store.search(query, limit=limit, no_expand=no_expand, types=types, tags=tags, explain=explain)
         emit(to_json(found) if output_format == "json" else render_matches(found), out)
     else:
         packet = store.context(
-            query, budget=budget, limit=limit, no_expand=no_expand, types=types, tags=tags, explain=explain
+            query,
+            budget=budget,
+            limit=limit,
+            no_expand=no_expand,
+            types=types,
+            tags=tags,
+            explain=explain,
+            route=route,
         )
         emit(to_json(packet) if output_format == "json" else render_context(packet), out)

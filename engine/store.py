@@ -479,11 +479,13 @@ class Store:
         types: Iterable[str] = (),
         tags: Iterable[str] = (),
         explain: bool = False,
+        route: VectorRoute | None = None,
     ) -> SearchResultSet:
         """Return the sections that answer ``query``, best first.
 
         ``types`` and ``tags`` restrict the pages (any of each list); without ``no_expand`` links are followed
-        from what was found. Raises ``LimitError`` for a query that is too long.
+        from what was found. ``route`` replaces the local vectors. Raises ``LimitError`` for a query that is too
+        long, ``RouteError`` when the route fails.
         """
         return self.search_index.search(
             query,
@@ -493,6 +495,7 @@ class Store:
             tags=tags,
             explain=explain,
             profiles=self.claim_profile,
+            route=route,
         )
 
     def context(
@@ -505,6 +508,7 @@ class Store:
         types: Iterable[str] = (),
         tags: Iterable[str] = (),
         explain: bool = False,
+        route: VectorRoute | None = None,
     ) -> ContextResult:
         """Return what answers ``query`` as a packet of at most ``budget`` estimated tokens.
 
@@ -522,6 +526,7 @@ class Store:
             tags=tags,
             explain=explain,
             profiles=self.claim_profile,
+            route=route,
         )
 
     def hybrid(
