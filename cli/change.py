@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 from openknowledge.cli.options import Access, Json, Out, Spec
+from openknowledge.engine.printable import quantity
 
 if TYPE_CHECKING:
     from openknowledge.schemas.operations import EntityMutation, Mutation
@@ -210,12 +211,12 @@ def apply(
       okn claims apply proposal.json
       okn claims apply proposal.json --dry-run
     """
-    from openknowledge.cli.context import clock
+    from openknowledge.cli.context import clock_of_files
     from openknowledge.engine.operations.apply import apply_proposal
     from openknowledge.engine.operations.strict_json import decode_object
 
     given = decode_object(read_input(proposal), what=str(proposal))
-    report(apply_proposal(path, given, spec=spec, clock=clock(), dry_run=dry_run), as_json)
+    report(apply_proposal(path, given, spec=spec, clock=clock_of_files(), dry_run=dry_run), as_json)
 
 
 def link(
@@ -473,7 +474,7 @@ def impact_of_entity(
         for entry in impact.get("replacements", [])
     ]
     documents = impact["documents"]
-    lines.append(f"{_count(len(impact['references']), 'reference')} on {_count(len(documents), 'page')}")
+    lines.append(f"{quantity(len(impact['references']), 'reference')} on {quantity(len(documents), 'page')}")
     emit("\n".join(lines) + "\n", out)
 
 
@@ -491,13 +492,13 @@ def apply_entity(
     Examples:
       okn claims entities apply merge.json --approved-by human:mara.okafor
     """
-    from openknowledge.cli.context import clock
+    from openknowledge.cli.context import clock_of_files
     from openknowledge.engine.operations.entities import apply_entity_proposal
     from openknowledge.engine.operations.strict_json import decode_object
 
     given = decode_object(read_input(proposal), what=str(proposal))
     done = apply_entity_proposal(
-        path, given, approved_by=approved_by, spec=spec, clock=clock(), dry_run=dry_run
+        path, given, approved_by=approved_by, spec=spec, clock=clock_of_files(), dry_run=dry_run
     )
     report_entity(done, as_json)
 
@@ -525,9 +526,9 @@ def read_input(file: Path) -> bytes:
 
 
 def _options(spec: str, dry_run: bool) -> Any:
-    from openknowledge.cli.context import clock
+    from openknowledge.cli.context import clock_of_files
 
-    return {"spec": spec, "clock": clock(), "dry_run": dry_run}
+    return {"spec": spec, "clock": clock_of_files(), "dry_run": dry_run}
 
 
 def report(done: Mutation, as_json: bool) -> None:
@@ -552,7 +553,9 @@ def report_entity(done: EntityMutation, as_json: bool) -> None:
         return
     impact = done["impact"]
     what = done["entityId"] + (f" from {done['mergeFrom']}" if "mergeFrom" in done else "")
-    where = f"{_count(len(impact['references']), 'reference')} on {_count(len(impact['documents']), 'page')}"
+    where = (
+        f"{quantity(len(impact['references']), 'reference')} on {quantity(len(impact['documents']), 'page')}"
+    )
     emit(_text(done["action"], f"{what} ({where})", done))
 
 
@@ -576,7 +579,3 @@ def _text(action: str, what: str, done: Mutation | EntityMutation) -> str:
     if done.get("dryRun"):
         return f"{action}: {what}: would be changed\n{done.get('diff', '')}"
     return f"{action}: {what}: done\n"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

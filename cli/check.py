@@ -91,6 +91,8 @@ def check(
     from openknowledge.engine.analysis.findings import parse_threshold
     from openknowledge.engine.errors import UsageError
 
+    if as_json and report_format not in ("text", "json"):
+        raise UsageError(f"--json and --format {report_format} are two formats; choose one")
     shown = "json" if as_json else report_format
     if shown not in FORMATS:
         raise UsageError(f"unknown format {shown!r}; choose one of {', '.join(FORMATS)}")

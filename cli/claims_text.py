@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from openknowledge.engine.printable import printable
+from openknowledge.engine.printable import printable, quantity
 
 if TYPE_CHECKING:
     from openknowledge.schemas.claims import (
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 def _lines(parts: Iterable[str]) -> str:
     return "".join(f"{printable(part)}\n" for part in parts)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def value_text(found: ObjectValue) -> str:
@@ -71,7 +67,7 @@ def _kept_out(policy: Policy) -> list[str]:
         for entry in policy.get("quarantined", [])
     ]
     if policy["removedClaims"]:
-        lines.append(f"not shown: {_count(policy['removedClaims'], 'claim')} without access")
+        lines.append(f"not shown: {quantity(policy['removedClaims'], 'claim')} without access")
     return lines
 
 
@@ -94,7 +90,7 @@ def validation_text(result: ClaimValidation) -> str:
             f"{change['path']}: source {change['sourceId']} is authoritative, approved by {by or 'nobody'}"
         )
     word = "valid" if result["valid"] else "invalid"
-    lines.append(f"{word}: {_count(len(issues), 'issue')}")
+    lines.append(f"{word}: {quantity(len(issues), 'issue')}")
     return _lines(lines)
 
 
@@ -103,7 +99,7 @@ def found_text(result: FindResult) -> str:
     lines: list[str] = []
     for found in result["results"]:
         lines += [*_occurrence(found), f"  score {found['score']}: {', '.join(found['reasons'])}"]
-    lines.append(_count(len(result["results"]), "claim") + (" (more exist)" if result["truncated"] else ""))
+    lines.append(quantity(len(result["results"]), "claim") + (" (more exist)" if result["truncated"] else ""))
     return _lines([*lines, *_kept_out(result["policy"])])
 
 
@@ -207,7 +203,7 @@ def stale_text(result: StaleResult) -> str:
             f"verification outdated: {outdated['claimId']} ({outdated['trustTier']}): verified "
             f"{outdated['verifiedAt']}, the page was written again {outdated['changedAt']}"
         )
-    lines.append(f"{_count(len(result['results']), 'stale claim')} as of {result['evaluatedAt']}")
+    lines.append(f"{quantity(len(result['results']), 'stale claim')} as of {result['evaluatedAt']}")
     return _lines([*lines, *_kept_out(result["policy"])])
 
 
@@ -230,8 +226,8 @@ def conflicts_text(result: ConflictResult) -> str:
         lines.append("duplicate: " + statement(duplicate["occurrences"][0]["claim"]))
         lines += [f"  {found['claim']['id']} in {found['path']}" for found in duplicate["occurrences"]]
     lines.append(
-        f"{_count(len(result['conflicts']), 'conflict')}, {_count(len(result['duplicates']), 'duplicate')} "
-        f"as of {result['evaluatedAt']}"
+        f"{quantity(len(result['conflicts']), 'conflict')}, "
+        f"{quantity(len(result['duplicates']), 'duplicate')} as of {result['evaluatedAt']}"
     )
     return _lines([*lines, *_kept_out(result["policy"])])
 
@@ -250,9 +246,9 @@ def impact_text(result: ImpactResult) -> str:
     for case in result["evals"]:
         lines.append(f"{'eval case':<15} {case['dataset']} / {case['caseId']}: {case['question']}")
     lines.append(
-        f"{_count(len(result['documents']), 'page')}, "
-        f"{_count(len(result['derivedClaims']), 'derived claim')}, "
-        f"{_count(len(result['evals']), 'eval case')}"
+        f"{quantity(len(result['documents']), 'page')}, "
+        f"{quantity(len(result['derivedClaims']), 'derived claim')}, "
+        f"{quantity(len(result['evals']), 'eval case')}"
     )
     return _lines(lines)
 
@@ -267,7 +263,7 @@ def suggestions_text(result: SuggestResult) -> str:
             f"  suggested id {found['suggestedOccurrenceId']}; "
             f"sources {', '.join(found['sourceIds']) or 'none'}"
         )
-    lines.append(_count(len(result["results"]), "candidate"))
+    lines.append(quantity(len(result["results"]), "candidate"))
     return _lines(lines)
 
 

@@ -31,9 +31,17 @@ SETTINGS = Settings()
 
 def clock() -> Clock:
     """Return the clock that ``--now`` sets, else the machine's."""
-    if not SETTINGS.now:
-        return system_clock
-    return fixed_clock(parse_now(SETTINGS.now))
+    return fixed_clock(parse_now(SETTINGS.now)) if SETTINGS.now else system_clock
+
+
+def clock_of_files() -> Clock:
+    """Return the clock of a command that writes or serves the files themselves.
+
+    Raises ``UsageError`` with ``--at``: the command would work on another state than the one named.
+    """
+    if SETTINGS.at:
+        raise UsageError("--at reads a bundle as it was; this command works on the files as they are now")
+    return clock()
 
 
 def parse_now(text: str) -> datetime:

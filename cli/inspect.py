@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from openknowledge.cli.options import Json, Out, PathArgument, Spec
-from openknowledge.engine.printable import printable
+from openknowledge.engine.printable import printable, quantity
 
 if TYPE_CHECKING:
     from openknowledge.schemas.get import GetResult
@@ -74,14 +74,10 @@ def _tree(result: ListResult, *, colour: bool) -> str:
     pages = sum(kind in ("concept", "index", "log") for kind in kinds)
     unreadable = kinds.count("unreadable")
     lines.append(
-        f"{_count(pages, 'page')}, {_count(kinds.count('asset'), 'other file')}"
+        f"{quantity(pages, 'page')}, {quantity(kinds.count('asset'), 'other file')}"
         + (f", {unreadable} unreadable" if unreadable else "")
     )
     return "\n".join(lines) + "\n"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _details(entry: ListEntry) -> str:

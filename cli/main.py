@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, Optional
 
 import typer
 from openknowledge.cli import (
@@ -68,26 +68,30 @@ def options(
         str, typer.Option("--error-format", metavar="text|json", help="How errors are written to stderr.")
     ] = "text",
     now: Annotated[
-        str,
+        Optional[str],  # noqa: UP045 - typer reads this annotation at run time
         typer.Option(
             "--now", metavar="INSTANT", help="Judge freshness as of this date or timestamp, not the clock."
         ),
-    ] = "",
+    ] = None,
     at: Annotated[
-        str,
+        Optional[str],  # noqa: UP045 - as above
         typer.Option(
             "--at",
             metavar="REV",
             help="Read the bundle as it was at this git revision; freshness as of the commit, unless --now.",
         ),
-    ] = "",
+    ] = None,
 ) -> None:
     """Take the options that stand before a command."""
-    SETTINGS.at = at
+    for option, given in (("--now", now), ("--at", at)):
+        # an unset variable in a script must not quietly mean today, or the working tree
+        if given is not None and not given.strip():
+            raise UsageError(f"{option} is empty; leave the option out, or give it a value")
+    SETTINGS.at = at or ""
     if error_format not in ("text", "json"):
         raise UsageError(f"unknown error format {error_format!r}; choose text or json")
     SETTINGS.error_format = error_format
-    SETTINGS.now = now
+    SETTINGS.now = now or ""
 
 
 validate.register(app)

@@ -51,11 +51,13 @@ def pin(
       okn evidence pin sources/settings.json --document services/issuer.md --source issuer-settings
       okn evidence pin https://example.org/terms.html --document policies/terms.md --source terms
     """
-    from openknowledge.cli.context import clock
+    from openknowledge.cli.context import clock_of_files
     from openknowledge.cli.output import emit, to_json
     from openknowledge.engine.operations.pin import pin_evidence
 
-    done = pin_evidence(path, document=document, source=source, resource=resource, spec=spec, clock=clock())
+    done = pin_evidence(
+        path, document=document, source=source, resource=resource, spec=spec, clock=clock_of_files()
+    )
     note_recovered(done.get("recovered", []))
     if as_json:
         emit(to_json(done))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from openknowledge.cli.options import Access, Json, Out, PathArgument, Spec
+from openknowledge.engine.printable import quantity
 
 if TYPE_CHECKING:
     from openknowledge.engine.datalog.lint import LintFinding
@@ -103,7 +104,7 @@ def check_rules(
     else:
         lines = [_finding_line(found) for found in findings]
         errors = sum(found.severity == "error" for found in findings)
-        lines.append(f"{errors} errors, {len(findings) - errors} warnings")
+        lines.append(f"{quantity(errors, 'error')}, {quantity(len(findings) - errors, 'warning')}")
         emit("\n".join(lines) + "\n", out)
     return 1 if any(found.severity == "error" for found in findings) else 0
 
@@ -161,6 +162,7 @@ def check_proof(
 
     Every step must follow by a rule, and every asserted fact must stand in the bundle at the revision of
     the result. Names the steps that fail and exits with 1. Without --rules, the rules in the result count.
+    It proves the rows that are there; whether others are missing only the query itself can tell.
 
     \b
     Examples:
@@ -181,8 +183,8 @@ def check_proof(
         emit("".join(f"{found}\n" for found in findings))
         return 1
     count = count_proofs(result) if is_judgement(result) else len(result["results"])
-    words = "1 proof holds" if count == 1 else f"{count} proofs hold"
-    emit(f"{words} at revision {store.bundle.index_sha256}\n")
+    verb = "holds" if count == 1 else "hold"
+    emit(f"{quantity(count, 'proof')} {verb} at revision {store.bundle.index_sha256}\n")
     for text in () if rules else result.get("rules", []):
         emit(f"resting on the rules in the result: {text['source']}\n")
     return 0
@@ -213,6 +215,14 @@ def show_proof(
     emit(render_result(read_result(file), output_format), out)
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        # readers differ in which of two values they take, so neither can be said to be proved
+        raise ValueError("an object has a key twice")
+    return found
+
+
 def read_result(file: Path) -> dict[str, Any]:
     """Return a saved result. Raises ``OpenKnowledgeError`` when the file holds none."""
     import json
@@ -225,7 +235,7 @@ def read_result(file: Path) -> dict[str, Any]:
             data = stream.read(limits.RESULT_FILE_BYTES + 1)
         if len(data) > limits.RESULT_FILE_BYTES:
             raise OpenKnowledgeError(f"{str(file)!r} is larger than {limits.RESULT_FILE_BYTES} bytes")
-        content = json.loads(data)
+        content = json.loads(data, object_pairs_hook=_once)
     except OSError as error:
         raise OpenKnowledgeError(f"cannot read {str(file)!r}: {error.strerror}") from None
     except RecursionError:

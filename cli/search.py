@@ -75,12 +75,18 @@ def search(
         raise UsageError(f"--limit must be from 1 to {LIMIT_MAX}, not {limit}")
     if not 1 <= budget <= BUDGET_MAX:
         raise UsageError(f"--budget must be from 1 to {BUDGET_MAX}, not {budget}")
+    for option, given in (("--type", types), ("--tag", tags)):
+        # an unset variable in a script must not quietly mean every page
+        if not all(text.strip() for text in given):
+            raise UsageError(f"{option} is empty; leave the option out, or give it a value")
     path = arguments[0] if len(arguments) == 2 else "."
     store = open_store(path, spec)
     query = arguments[-1]
     route = vector_route(store, embedding_url, embedding_model, embedding_cache)
     if matches:
-        found = store.search(query, limit=limit, no_expand=no_expand, types=types, tags=tags, explain=explain)
+        found = store.search(
+            query, limit=limit, no_expand=no_expand, types=types, tags=tags, explain=explain, route=route
+        )
         emit(to_json(found) if output_format == "json" else render_matches(found), out)
     else:
         packet = store.context(

@@ -35,7 +35,7 @@ def mcp(
       okn mcp corpora/identity
       okn mcp --log-level info ~/knowledge
     """
-    from openknowledge.cli.context import clock
+    from openknowledge.cli.context import clock_of_files
     from openknowledge.mcp.serve import serve
 
-    serve(path, spec=spec, log_level=log_level, clock=clock())
+    serve(path, spec=spec, log_level=log_level, clock=clock_of_files())

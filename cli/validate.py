@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from openknowledge.cli.options import Json, Out, PathArgument, Spec
-from openknowledge.engine.printable import printable
+from openknowledge.engine.printable import printable, quantity
 
 if TYPE_CHECKING:
     from openknowledge.engine.bundle.validation import Override
@@ -85,12 +85,8 @@ def _text(report: ValidationReport) -> str:
     summary = report["summary"]
     pages = report["concepts"] + report["indexes"] + report["logs"]
     lines.append(
-        f"{summary['status']}: {_count(summary['errorCount'], 'error')}, "
-        f"{_count(summary['warningCount'], 'warning')} in {_count(pages, 'page')} "
+        f"{summary['status']}: {quantity(summary['errorCount'], 'error')}, "
+        f"{quantity(summary['warningCount'], 'warning')} in {quantity(pages, 'page')} "
         f"(OKF {report['specVersion']})"
     )
     return "\n".join(lines) + "\n"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from openknowledge.engine.bundle.walk import read_file
 from openknowledge.engine.errors import UsageError
 
 CONFIG_NAME = ".openknowledge.toml"
+KEYS = {"validation": frozenset({"rules"}), "policy": frozenset({"rules"})}
+"""The tables of the settings and their keys."""
 _SHOWN = 200  # characters of a message from the TOML reader
 # the time and memory of the TOML reader grow with the square of a key's parts
 _LONG_KEY = re.compile(
@@ -68,8 +70,25 @@ def parse_config(text: str) -> Config:
         return _broken(f"settings are not valid TOML: {str(error)[:_SHOWN]}", line, column)
     issues: list[Issue] = []
     lines = _lines_of_keys(text)
+    issues.extend(_issue(lines, key, message) for key, message in _unknown_keys(content))
     overrides = _overrides(lines, content, issues)
     return Config(CONFIG_NAME, overrides, _policy_rules(lines, content, issues), tuple(issues))
+
+
+def _unknown_keys(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the keys that look like a slip, with what to say: one may be a gate that its author believes in.
+
+    A table of quite another name may belong to another tool.
+    """
+    from difflib import get_close_matches
+
+    for name, table in content.items():
+        if name in KEYS:
+            for key in sorted(table.keys() - KEYS[name]) if isinstance(table, dict) else ():
+                known = ", ".join(sorted(KEYS[name]))
+                yield key, f"[{name}] has an unknown key {key[:_SHOWN]!r}; known: {known}"
+        elif similar := get_close_matches(name[:_SHOWN], KEYS, n=1, cutoff=0.75):
+            yield name, f"settings have an unknown table {name[:_SHOWN]!r}; did you mean [{similar[0]}]?"
 
 
 def _overrides(lines: Mapping[str, int], content: dict[str, Any], issues: list[Issue]) -> dict[str, Override]:

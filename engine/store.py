@@ -484,8 +484,8 @@ class Store:
         """Return the sections that answer ``query``, best first.
 
         ``types`` and ``tags`` restrict the pages (any of each list); without ``no_expand`` links are followed
-        from what was found. ``route`` replaces the local vectors. Raises ``LimitError`` for a query that is too
-        long, ``RouteError`` when the route fails.
+        from what was found. ``route`` replaces the local vectors. Raises ``LimitError`` for a query that
+        is too long, ``RouteError`` when the route fails.
         """
         return self.search_index.search(
             query,

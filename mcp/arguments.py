@@ -100,10 +100,12 @@ def required(model: type[Model], arguments: Mapping[str, Any]) -> Model:
         raise invalid_params(error.reason) from None
 
 
-def _within_bytes(text: str, name: str, limit: int) -> None:
-    size = len(text.encode())
-    if size > limit:
-        raise invalid_params(f"{name}: has {size} bytes in UTF-8; at most {limit} are accepted")
+def _within_bytes(arguments: Any, limit: int, *path: str) -> None:
+    """Raise ``Refusal`` for a text of too many bytes, before the model counts its characters."""
+    for name in path:
+        arguments = arguments.get(name) if isinstance(arguments, Mapping) else None
+    if isinstance(arguments, str) and (size := len(arguments.encode())) > limit:
+        raise invalid_params(f"{'.'.join(path)}: has {size} bytes in UTF-8; at most {limit} are accepted")
 
 
 def search_arguments(arguments: Mapping[str, Any]) -> SearchArguments:
@@ -127,15 +129,14 @@ def query_arguments(arguments: Mapping[str, Any]) -> QueryArguments:
     """Return the arguments of a query; blank routes count as not given. Raises ``Refusal``."""
     from openknowledge.schemas.mcp import DEFAULT_LIMIT, QueryArguments
 
+    _within_bytes(arguments, limits.QUERY_BYTES, "sparql")
+    _within_bytes(arguments, limits.DATALOG_QUERY_BYTES, "datalog", "query")
+    _within_bytes(arguments, limits.RULE_BYTES, "datalog", "rules")
     given = required(QueryArguments, arguments)
     text = given.text.strip()
     sparql = given.sparql if given.sparql.strip() else ""
-    _within_bytes(sparql, "sparql", limits.QUERY_BYTES)
-    if given.datalog is not None:
-        if not given.datalog.query.strip():
-            raise invalid_params("datalog.query: must not be blank")
-        _within_bytes(given.datalog.query, "datalog.query", limits.DATALOG_QUERY_BYTES)
-        _within_bytes(given.datalog.rules, "datalog.rules", limits.RULE_BYTES)
+    if given.datalog is not None and not given.datalog.query.strip():
+        raise invalid_params("datalog.query: must not be blank")
     if not text and not sparql and given.datalog is None:
         raise invalid_params("give at least one of text, sparql and datalog")
     return given.model_copy(update={"text": text, "sparql": sparql, "limit": given.limit or DEFAULT_LIMIT})
@@ -152,10 +153,10 @@ def impact_arguments(arguments: Mapping[str, Any]) -> ClaimsImpactArguments:
     """Return the arguments of a question for what depends on a claim. Raises ``Refusal``."""
     from openknowledge.schemas.mcp import ClaimsImpactArguments
 
+    _within_bytes(arguments, limits.CLAIM_ID_BYTES, "claimId")
     given = required(ClaimsImpactArguments, arguments)
     if not given.claim_id.strip():
         raise invalid_params("claimId: must not be blank")
-    _within_bytes(given.claim_id, "claimId", limits.CLAIM_ID_BYTES)
     return given
 
 

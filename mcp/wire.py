@@ -14,6 +14,8 @@ from openknowledge.engine.errors import LimitError, OpenKnowledgeError
 
 _CHUNK = 1 << 16
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_HUGE = re.compile(rb'"(?:[^"\\]|\\.)*+"|([0-9]{4301,})')
+_OUT_OF_RANGE = b"9" * 40
 
 
 class LineReader:
@@ -95,8 +97,15 @@ def decode(line: bytes) -> Any:
     """Return the JSON value of a line. Raises ``ValueError`` for anything that is not valid JSON in UTF-8.
 
     Strict: no NaN, no lone surrogates (they cannot be written back), nothing after the value, at most 200
-    levels, and no number of more digits than can be read in reasonable time.
+    levels. An integer of more digits than Python converts becomes one that is just as far out of any range.
     """
     from pydantic_core import from_json
 
-    return from_json(line, allow_inf_nan=False)
+    try:
+        return from_json(line, allow_inf_nan=False)
+    except ValueError:
+        # the message is JSON, and is to be refused for what the number stands for
+        shorter = _HUGE.sub(lambda found: found[0] if found[1] is None else _OUT_OF_RANGE, line)
+        if shorter == line:
+            raise
+        return from_json(shorter, allow_inf_nan=False)

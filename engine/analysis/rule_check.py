@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from openknowledge.engine import limits
 from openknowledge.engine.analysis.builtin_rules import builtin_texts
 from openknowledge.engine.analysis.policies import HEAD, policy_problems
 from openknowledge.engine.datalog import DatalogError, Rule, RuleText, parse_rules
@@ -48,6 +49,13 @@ def check_rule_texts(texts: Sequence[RuleText], profile: str) -> list[LintFindin
     heads = {rule.head.predicate for rule in rules.values()}
     found = lint([*texts, *builtin_texts(heads)], Vocabulary(), profile=checked_profile(profile))
     found = [finding for finding in found if not _fills_a_message(finding, rules)]
+    size = 0
+    for text in texts:
+        size += len(text.text.encode())
+        if size > limits.RULE_BYTES:
+            message = f"the rules have {size:,} bytes up to here; a query takes {limits.RULE_BYTES:,} bytes"
+            found.append(LintFinding(text.source, 1, 1, "error", "too-large", message))
+            break
     if HEAD in heads:
         known = {(finding.source, finding.line, finding.message) for finding in found}
         for problem in policy_problems(texts):

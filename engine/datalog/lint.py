@@ -44,6 +44,7 @@ CODES = {
     "duplicate-premise": "a premise that a rule has twice",
     "self-premise": "a rule whose head is one of its premises, which yields nothing new",
     "unreachable-rule": "a rule that nothing asked for can reach",
+    "never-derived": "a rule that waits for itself: no chain of rules leads from facts to it",
     "constant-comparison": "a comparison of two constants",
 }
 """What the linter finds, by code. All up to ``cyclic-aggregation`` are errors, the rest warnings."""
@@ -150,6 +151,7 @@ class _Linter:
             rule = next(r for r in self.rules.rules if r.source == source and _within(r, span))
             yield self.finding(rule, span, ERROR, code, problem)
         yield from self.unreachable()
+        yield from self.never_derived()
 
     def finding(self, rule: Rule, span: Span, severity: str, code: str, message: str) -> LintFinding:
         rule_id = self.rule_ids[id(rule)]
@@ -190,6 +192,27 @@ class _Linter:
                 shown = ", ".join(shorten(name) for name in sorted(self.asked)[:5])
                 problem = f"nothing that is asked for ({shown}) needs {shorten(rule.head.predicate)}"
                 yield self.finding(rule, rule.span, WARNING, "unreachable-rule", problem)
+
+    def never_derived(self) -> Iterator[LintFinding]:
+        """Yield the rules that recursion without a beginning keeps from ever deriving anything."""
+        known = self.catalogue.names() if self.catalogue is not None else frozenset()
+        needs = {
+            id(rule): {premise.predicate for premise in rule.premises if isinstance(premise, Atom)}
+            for rule in self.rules.rules
+        }
+        # what no rule defines is a base relation, or reported as unknown
+        waiting = {rule.head.predicate for rule in self.rules.rules} - known
+        while begun := {
+            rule.head.predicate
+            for rule in self.rules.rules
+            if rule.head.predicate in waiting and not needs[id(rule)] & waiting
+        }:
+            waiting -= begun
+        for rule in self.rules.rules:
+            if rule.head.predicate in waiting and rule.head.predicate not in needs[id(rule)]:
+                ends = ", ".join(shorten(name) for name in sorted(needs[id(rule)] & waiting))
+                problem = f"this can never hold, for want of {ends}: no chain of rules leads from facts to it"
+                yield self.finding(rule, rule.span, WARNING, "never-derived", problem)
 
 
 def _single_variables(rule: Rule) -> Iterator[Variable]:

@@ -171,10 +171,12 @@ def check_saved_result(
         seconds=seconds,
     )
     findings = checker.check_result(result)
-    return findings or [*_envelope_findings(result, facts, policy), *_source_findings(result, facts)]
+    return findings or [*_envelope_findings(result, facts, rules, policy), *_source_findings(result, facts)]
 
 
-def _envelope_findings(result: dict[str, Any], facts: Facts, policy: Policy) -> Iterator[Finding]:
+def _envelope_findings(
+    result: dict[str, Any], facts: Facts, rules: Sequence[RuleText], policy: Policy
+) -> Iterator[Finding]:
     """Yield what a result says of itself that is not so."""
     bundle = facts.bundle
     expected: dict[str, Any] = {
@@ -186,8 +188,14 @@ def _envelope_findings(result: dict[str, Any], facts: Facts, policy: Policy) -> 
     for name, value in expected.items():
         if result.get(name) != value:
             yield Finding(name, "", f"this differs from what the bundle gives: {value}")
-    if result.get("ruleProfile") not in PROFILES:
+    profile = result.get("ruleProfile")
+    if profile not in PROFILES:
         yield Finding("ruleProfile", "", f"this is none of the profiles {', '.join(PROFILES)}")
+    else:
+        try:
+            prepare(str(result.get("query", "")), rules, profile=profile, limits=Limits.command_line())
+        except DatalogError as error:
+            yield Finding("ruleProfile", "", f"the rules are not ones of {profile}: {error.problem}")
     if not isinstance(result.get("truncated"), bool):
         yield Finding("truncated", "", "this says whether rows were cut: true or false")
 

@@ -91,6 +91,14 @@ def test_a_wrong_setting_is_an_issue_with_its_line(okn: Okn, bundle: Path) -> No
         (["export", "graph", "--format", "x"], "choose one of json, graphml, dot"),
         (["--now", "yesterday", "validate", HTTP], "is not a date"),
         (["--error-format", "xml", "validate"], "choose text or json"),
+        (["--now", "", "list", HTTP], "--now is empty"),
+        (["--at", "", "list", HTTP], "--at is empty"),
+        (["search", HTTP, "cache", "--type", ""], "--type is empty"),
+        (["search", HTTP, "cache", "--tag", " "], "--tag is empty"),
+        (["--at", "HEAD", "mcp", HTTP], "--at reads a bundle as it was"),
+        (["--at", "HEAD", "claims", "dispute", "x", "--path", HTTP], "--at reads a bundle as it was"),
+        (["--at", "HEAD", "evidence", "pin", "--document", "a", "--source", "s"], "--at reads a bundle"),
+        (["check", HTTP, "--json", "--format", "sarif"], "two formats; choose one"),
     ],
 )
 def test_wrong_usage_names_the_choices_and_exits_2(okn: Okn, arguments: list[str], words: str) -> None:

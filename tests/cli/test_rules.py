@@ -289,3 +289,43 @@ def test_strict_refuses_and_names_what_may_be_seen(okn: Okn) -> None:
     done = okn("claims", "stale", IDENTITY, "--strict")
     assert done.code == 1
     assert "1 claim is invalid and --strict allows none" in done.err
+
+
+def test_a_result_under_a_profile_that_its_rules_are_not_of_is_refused(okn: Okn, tmp_path: Path) -> None:
+    rules, saved = tmp_path / "own.dl", tmp_path / "result.json"
+    rules.write_text("lone(X) :- document(X, _, _), !document_link(X, _).")
+    profile = "openknowledge.closed-world/v1"
+    okn(
+        *NOW,
+        "query",
+        IDENTITY,
+        "--datalog",
+        "lone(X)",
+        "--rules",
+        rules,
+        "--profile",
+        profile,
+        "--out",
+        saved,
+    )
+    assert okn("proof", "check", saved, IDENTITY).code == 0
+    saved.write_text(saved.read_text().replace('"openknowledge.closed-world/v1"', '"openknowledge.safe/v1"'))
+    done = okn("proof", "check", saved, IDENTITY)
+    assert done.code == 1
+    assert "the rules are not ones of openknowledge.safe/v1" in done.out
+
+
+def test_a_result_with_a_key_twice_is_refused(okn: Okn, saved: Path) -> None:
+    saved.write_text(saved.read_text().replace("{", '{"query": "other(X)", ', 1))
+    done = okn("proof", "check", saved, IDENTITY)
+    assert done.code == 1
+    assert "an object has a key twice" in done.err
+
+
+def test_rules_that_no_query_takes_do_not_pass_the_check(okn: Okn, tmp_path: Path) -> None:
+    file = tmp_path / "large.dl"
+    file.write_text("# " + "x" * 66_000 + "\np(X) :- tag(X, _).\n")
+    done = okn("rules", "check", file)
+    assert done.code == 1
+    assert "66,0" in done.out
+    assert done.out.endswith("1 error, 0 warnings\n")

@@ -158,3 +158,16 @@ def test_hostile_settings_are_read_or_refused_in_little_time(text: str) -> None:
 @given(st.text(alphabet="ab.[]{}=\"'#\n 1,-\\é\x00", max_size=40))
 def test_no_text_raises(text: str) -> None:
     assert all(issue.line >= 1 for issue in parse_config(text).issues)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[policy]\nrule = ['a.dl']\n", "[policy] has an unknown key 'rule'; known: rules"),
+        ("[validation]\nrulez = 1\n", "[validation] has an unknown key 'rulez'; known: rules"),
+        ("#\n[polcy]\nrules = ['a.dl']\n", "settings have an unknown table 'polcy'; did you mean [policy]?"),
+    ],
+)
+def test_a_slip_in_a_name_does_not_pass_in_silence(text: str, message: str) -> None:
+    (issue,) = parse_config(text).issues
+    assert (issue.line, issue.message) == (2, message)

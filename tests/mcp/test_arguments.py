@@ -203,6 +203,30 @@ def test_a_value_past_its_bound_is_refused(server: Wire, name: str, arguments: d
     reason(server.tool(name, arguments))
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        (QUERY, {"sparql": "x" * 40_000}, "sparql: has 40000 bytes in UTF-8; at most 32768"),
+        (QUERY, {"datalog": {"query": "é" * 4_097}}, "datalog.query: has 8194 bytes in UTF-8; at most 4096"),
+        (IMPACT, {"claimId": "x" * 300}, "claimId: has 300 bytes in UTF-8; at most 256"),
+    ],
+)
+def test_what_is_bounded_in_bytes_says_so(
+    server: Wire, name: str, arguments: dict[str, Any], words: str
+) -> None:
+    assert words in reason(server.tool(name, arguments))
+
+
+def test_a_number_of_thousands_of_digits_is_out_of_bounds(server: Wire) -> None:
+    line = (
+        b'{"jsonrpc":"2.0","id":"big","method":"tools/call","params":{"name":"openknowledge_search",'
+        b'"arguments":{"query":"x","limit":' + b"9" * 5_000 + b"}}}"
+    )
+    answer = server.exchange(line)
+    assert answer["id"] == "big"
+    reason(answer)
+
+
 def test_zero_means_the_default(server: Wire) -> None:
     found = server.tool(SEARCH, {"query": "key rotation", "budget": 0, "limit": 0})["result"][
         "structuredContent"

@@ -35,7 +35,6 @@ def pong(request_id: Any) -> dict[str, Any]:
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":Infinity}}',
         b'{"jsonrpc":"2.0","id":1,"method":"pi\tng"}',
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"a":' * 300 + b"1" + b"}" * 301,
-        b'{"jsonrpc":"2.0","id":' + b"1" * 5000 + b',"method":"ping"}',
     ],
     ids=lambda line: line[:40].decode(),
 )
@@ -150,6 +149,7 @@ def test_an_id_may_be_a_string_or_a_64_bit_integer(server: Wire, request_id: Any
         str(2**63),
         str(-(2**63) - 1),
         "1e400",
+        "9" * 5_000,
     ],
 )
 def test_any_other_id_is_an_invalid_request(server: Wire, request_id: str) -> None:

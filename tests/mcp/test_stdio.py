@@ -55,7 +55,7 @@ def test_a_closed_standard_output_is_reported() -> None:
     command = ["sh", "-c", 'exec "$@" >&-', "sh", *server_command(IDENTITY)]
     done = subprocess.run(command, input=b"", capture_output=True, check=False)
     assert done.returncode == 1
-    assert b"standard input or output is closed" in done.stderr
+    assert done.stderr == b"okn: standard output is closed\n"
 
 
 def test_a_library_that_prints_during_a_call_does_not_disturb_it() -> None:

@@ -16,6 +16,7 @@ from openknowledge.engine.analysis.reporting.markdown import (
     folded_proof,
 )
 from openknowledge.engine.analysis.reporting.text import finding_line, one_line
+from openknowledge.engine.printable import quantity
 
 _STALE = ("claim-stale", "claim-evidence-stale", "stale", "relies-on-stale")
 _CONFLICT = ("claim-conflict", "claim-contradiction", "claim-duplicate")
@@ -176,10 +177,10 @@ def _tree(item: Affected) -> str:
 
 def _verdict(diff: Diff) -> str:
     parts = [
-        _count(len(diff.claims), "claim"),
-        _count(len(diff.pages), "page"),
+        quantity(len(diff.claims), "claim"),
+        quantity(len(diff.pages), "page"),
     ]
-    text = f"{' and '.join(parts)} changed; {_count(len(diff.new), 'new finding')}, {len(diff.fixed)} fixed"
+    text = f"{' and '.join(parts)} changed; {quantity(len(diff.new), 'new finding')}, {len(diff.fixed)} fixed"
     untouched, _ = _untouched(diff)
     return f"{text}, {len(untouched)} affected elsewhere" if untouched else text
 
@@ -192,8 +193,4 @@ def _untouched(diff: Diff) -> tuple[list[Affected], str]:
     if not weak:
         return strong, ""
     verb = "links to their pages or cites" if len(weak) == 1 else "link to their pages or cite"
-    return strong, f"{_count(len(weak), 'page')} more {verb} the same sources"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return strong, f"{quantity(len(weak), 'page')} more {verb} the same sources"

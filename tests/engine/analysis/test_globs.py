@@ -52,10 +52,10 @@ def test_a_pattern_that_leaves_the_bundle_is_none(pattern: str) -> None:
 
 
 def test_many_stars_take_no_time_to_fail() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert not matches("*a" * 200 + "b", "a" * 2_000)
     assert not matches("**/a/" * 100 + "b", "/".join("a" * 1_000))
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def as_expression(pattern: str) -> str:

@@ -395,9 +395,9 @@ def test_any_text_can_be_looked_through_for_html_ids(text: str) -> None:
 def test_hostile_html_takes_no_longer_than_its_length(text: str) -> None:
     import time
 
-    start = time.perf_counter()
+    start = time.process_time()
     html_ids(text)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_markdown_ids_are_slugs_and_explicit_ids() -> None:

@@ -127,3 +127,14 @@ def test_texts_that_ship_are_context_only() -> None:
 
 def test_every_code_is_explained() -> None:
     assert all(text and not text.endswith(".") for text in CODES.values())
+
+
+def test_rules_that_wait_for_each_other_are_reported() -> None:
+    found = lint(
+        "p(X) :- q(X).\nq(X) :- p(X).\nr(X) :- p(X).\ns(X) :- b(X).\ns(X) :- s(X), b(X).",
+        FactBase({"b": [("x",)]}),
+    )
+    assert [(f.line, f.code) for f in found if f.code != "self-premise"] == [
+        (n, "never-derived") for n in (1, 2, 3)
+    ]
+    assert found[0].message == "this can never hold, for want of q: no chain of rules leads from facts to it"

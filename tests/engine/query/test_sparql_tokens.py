@@ -152,10 +152,13 @@ def test_this_fault_is_named_with_its_column(text: str, problem: str, column: in
 )
 def test_the_time_grows_only_with_the_length(piece: str) -> None:
     def seconds(length: int) -> float:
-        start = time.perf_counter()
-        with contextlib.suppress(TextError):
-            tokens_of(piece * length)
-        return time.perf_counter() - start
+        best = float("inf")
+        for _ in range(3):
+            start = time.process_time()  # what else the machine does is left out
+            with contextlib.suppress(TextError):
+                tokens_of(piece * length)
+            best = min(best, time.process_time() - start)
+        return best
 
     seconds(100)
     assert seconds(16_000) < 100 * max(seconds(1_000), 0.001)
