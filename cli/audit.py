@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -78,6 +79,8 @@ def audit(
     parse_threshold(fail_on)
     if update_baseline and baseline is None:
         raise UsageError("--update-baseline needs --baseline FILE")
+    if baseline is not None and out is not None and os.path.realpath(baseline) == os.path.realpath(out):
+        raise UsageError(f"two outputs to one file: the baseline and --out both name {str(baseline)!r}")
     known = baseline is not None and (baseline.exists() or not update_baseline)
     recorded = read_source_baseline(baseline) if baseline is not None and known else []
     with progress() as tell:

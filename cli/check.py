@@ -159,8 +159,7 @@ def _outcome(run: Run, fail_on: str, baseline: Path | None) -> Outcome:
     prefix = prefix_of(run.conclusions.store.root)
     if baseline is None:
         return Outcome(run, run.findings, fail_on, prefix)
-    ran = [check.id for check in run.checks]
-    applied = apply_baseline(run.findings, read_baseline(baseline), run.now.date(), ran)
+    applied = apply_baseline(run.findings, read_baseline(baseline), run.now.date(), run.skipped)
     return Outcome(run, applied.findings, fail_on, prefix, str(baseline), applied.expired, applied.gone)
 
 
@@ -182,8 +181,9 @@ def _update(run: Run, file: Path, reason: str, until: str) -> int:
             "cannot be accepted"
         )
     before = read_baseline(file) if file.exists() else Baseline({})
-    ran = [check.id for check in run.checks]
-    updated = updated_baseline(run.findings, before, run.now.date(), reason=reason, until=until, rules=ran)
+    updated = updated_baseline(
+        run.findings, before, run.now.date(), reason=reason, until=until, skipped=run.skipped
+    )
     emit(baseline_text(updated), file)
     known = {entry["id"] for entry in updated["findings"]}
     added, dropped = len(known - set(before.entries)), len(set(before.entries) - known)

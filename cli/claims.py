@@ -52,13 +52,13 @@ def validate(
     argument: RootArgument = None,
     path: Root = ".",
     against: Annotated[
-        str,
+        Optional[str],  # noqa: UP045 - typer reads this annotation at run time
         typer.Option(
             "--against",
             metavar="BASE",
             help="Protect history: a directory or a git revision to compare with.",
         ),
-    ] = "",
+    ] = None,
     spec: Spec = "latest",
     as_json: Json = False,
     out: Out = None,
@@ -73,11 +73,12 @@ def validate(
       okn claims validate corpora/identity
       okn claims validate --against origin/main --json
     """
+    from openknowledge.cli.context import filled
     from openknowledge.cli.output import emit, to_json
 
     store = open_claims(path, argument, spec, [])
-    base = _base(store, against, spec) if against else None
-    result = store.validate_claims(base, against=against)
+    base = _base(store, filled("--against", against), spec) if against is not None else None
+    result = store.validate_claims(base, against=against or "")
     if as_json:
         emit(to_json(result), out)
     else:

@@ -44,6 +44,17 @@ def clock_of_files() -> Clock:
     return clock()
 
 
+def filled(option: str, value: str | None) -> str:
+    """Return the value of an option, empty when it was not given.
+
+    Raises ``UsageError`` for one that was given empty: an unset variable in a script must not quietly mean
+    today, the working tree, or every page.
+    """
+    if value is not None and not value.strip():
+        raise UsageError(f"{option} is empty; leave the option out, or give it a value")
+    return value or ""
+
+
 def parse_now(text: str) -> datetime:
     """Return the instant that ``text`` names; a date means its midnight UTC.
 
@@ -93,6 +104,8 @@ def vector_route(store: Store, url: str, model: str, cache: Path | None) -> Vect
     Raises ``UsageError`` for a URL that may not be used, or a model or cache without one.
     """
     if not url:
+        if model or cache is not None:
+            raise UsageError("--embedding-model and --embedding-cache need --embedding-url")
         return None
     import os
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from openknowledge.cli.options import (
@@ -39,11 +39,11 @@ def run(
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A dataset file, YAML or JSON.")],
     path: PathArgument = ".",
     base: Annotated[
-        str,
+        Optional[str],  # noqa: UP045 - typer reads this annotation at run time
         typer.Option(
             "--base", metavar="GITREF", help="Run the questions on this git revision too, and compare."
         ),
-    ] = "",
+    ] = None,
     gate: Annotated[
         str,
         typer.Option(
@@ -70,7 +70,7 @@ def run(
       okn eval run corpora/eval/http-retrieval-test.yaml corpora/http
       okn eval run questions.yaml --base origin/main --gate regressions --json
     """
-    from openknowledge.cli.context import clock, open_store, vector_route
+    from openknowledge.cli.context import clock, filled, open_store, vector_route
     from openknowledge.cli.output import emit, to_json
     from openknowledge.engine.analysis.eval_dataset import RetrievalDataset, read_dataset
     from openknowledge.engine.analysis.eval_retrieval import run_retrieval
@@ -83,14 +83,15 @@ def run(
     read = read_dataset(dataset)
     store = open_store(path, spec)
     if isinstance(read, RetrievalDataset):
-        if base or gate != "all":
+        if base is not None or gate != "all":
             raise UsageError("--base and --gate are for datasets of type openknowledge.eval")
         route = vector_route(store, embedding_url, embedding_model, embedding_cache)
         retrieval = run_retrieval(store.search_index, read, embedding=route)
         emit(to_json(retrieval) if as_json else retrieval_text(retrieval), out)
         return 1 if retrieval["summary"]["status"] == "fail" else 0
     earlier = None
-    if base:
+    if filled("--base", base):
+        assert base is not None  # noqa: S101 - it is filled
         from openknowledge.engine.analysis.git_revisions import store_at
 
         earlier = Base(base, store_at(store.root, base, clock(), spec=spec).search_index)

@@ -25,7 +25,7 @@ from openknowledge.cli import (
     serve,
     validate,
 )
-from openknowledge.cli.context import SETTINGS
+from openknowledge.cli.context import SETTINGS, filled
 from openknowledge.engine.errors import OpenKnowledgeError, UsageError
 from openknowledge.engine.version import __version__
 from typer.exceptions import TyperException
@@ -83,15 +83,10 @@ def options(
     ] = None,
 ) -> None:
     """Take the options that stand before a command."""
-    for option, given in (("--now", now), ("--at", at)):
-        # an unset variable in a script must not quietly mean today, or the working tree
-        if given is not None and not given.strip():
-            raise UsageError(f"{option} is empty; leave the option out, or give it a value")
-    SETTINGS.at = at or ""
+    SETTINGS.at, SETTINGS.now = filled("--at", at), filled("--now", now)
     if error_format not in ("text", "json"):
         raise UsageError(f"unknown error format {error_format!r}; choose text or json")
     SETTINGS.error_format = error_format
-    SETTINGS.now = now or ""
 
 
 validate.register(app)

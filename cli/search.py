@@ -62,7 +62,7 @@ def search(
       okn search corpora/http "stale-while-revalidate" --matches
       okn search corpora/http "cache a 404" --type Reference --budget 800 --format json
     """
-    from openknowledge.cli.context import open_store, vector_route
+    from openknowledge.cli.context import filled, open_store, vector_route
     from openknowledge.cli.output import emit, to_json
     from openknowledge.engine.errors import UsageError
     from openknowledge.engine.search.render import render_context, render_matches
@@ -75,10 +75,9 @@ def search(
         raise UsageError(f"--limit must be from 1 to {LIMIT_MAX}, not {limit}")
     if not 1 <= budget <= BUDGET_MAX:
         raise UsageError(f"--budget must be from 1 to {BUDGET_MAX}, not {budget}")
-    for option, given in (("--type", types), ("--tag", tags)):
-        # an unset variable in a script must not quietly mean every page
-        if not all(text.strip() for text in given):
-            raise UsageError(f"{option} is empty; leave the option out, or give it a value")
+    for option, values in (("--type", types), ("--tag", tags)):
+        for value in values:
+            filled(option, value)
     path = arguments[0] if len(arguments) == 2 else "."
     store = open_store(path, spec)
     query = arguments[-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from openknowledge.engine import limits
@@ -55,7 +55,8 @@ def fit(
     size = wire_size(structured)
     if size <= room:
         return structured
-    cuts: list[dict[str, Any]] = []
+    earlier = structured.get("truncation", {}).get("lists", [])
+    cuts: list[dict[str, Any]] = [*earlier]
     result = structured
     for name in lists:
         items = _member(result, name)
@@ -75,7 +76,70 @@ def fit(
         result = _with_member(result, name, items[:shown])
         if shown:
             break
-    return {**result, "truncation": {"lists": cuts, "rest": rest}} if cuts else result
+    return {**result, "truncation": {"lists": cuts, "rest": rest}} if len(cuts) > len(earlier) else result
+
+
+def with_shorter_profiles(
+    structured: dict[str, Any], rest: str, limit: int = limits.REPLY_BYTES
+) -> dict[str, Any]:
+    """Return ``structured``, if it is too large for a reply, with the claims of its pages shortened.
+
+    Half of a reply is for them, shared equally: a page with hundreds of claims must not push out what was
+    found. Ontologies that are larger than a share are left out whole.
+    """
+    if fits(structured, limit):
+        return structured
+    number = sum(1 for _ in _profiles(structured))
+    share = limit // 2 // max(1, number)
+    cuts: list[dict[str, Any]] = [*structured.get("truncation", {}).get("lists", [])]
+    result: dict[str, Any] = _shortened(structured, share, cuts, "")
+    return {**result, "truncation": {"lists": cuts, "rest": rest}} if cuts else structured
+
+
+def _profiles(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if isinstance(profile := value.get("claimProfile"), dict):
+            yield profile
+        for item in value.values():
+            yield from _profiles(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _profiles(item)
+
+
+def _shortened(value: Any, share: int, cuts: list[dict[str, Any]], place: str) -> Any:
+    if isinstance(value, list):
+        return [_shortened(item, share, cuts, f"{place}.{number}") for number, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    result = {}
+    for name, item in value.items():
+        here = f"{place}.{name}" if place else name
+        if name == "claimProfile" and isinstance(item, dict):
+            result[name] = _shorter_profile(item, share, cuts, here)
+        else:
+            result[name] = _shortened(item, share, cuts, here)
+    return result
+
+
+def _shorter_profile(
+    profile: dict[str, Any], share: int, cuts: list[dict[str, Any]], place: str
+) -> dict[str, Any]:
+    for name in ("claims", "claimRefs"):
+        excess = wire_size(profile) - share
+        items = profile.get(name, [])
+        if excess <= 0 or not items:
+            continue
+        shown = len(items)
+        while shown and excess > 0:
+            shown -= 1
+            excess -= wire_size(items[shown])
+        cuts.append({"field": f"{place}.{name}", "shown": shown, "total": len(items)})
+        profile = {**profile, name: items[:shown]}
+    if wire_size(profile) > share and "ontology" in profile:
+        cuts.append({"field": f"{place}.ontology", "shown": 0, "total": 1})
+        profile = {name: item for name, item in profile.items() if name != "ontology"}
+    return profile
 
 
 def fits(structured: dict[str, Any], limit: int = limits.REPLY_BYTES) -> bool:

@@ -11,12 +11,20 @@ from openknowledge.engine import limits
 from openknowledge.engine.errors import OpenKnowledgeError
 from openknowledge.mcp import arguments as read
 from openknowledge.mcp.errors import ToolFailure, invalid_params, unknown_tool
-from openknowledge.mcp.replies import cited_issues, fit, fits, tool_failure, tool_result
+from openknowledge.mcp.replies import (
+    cited_issues,
+    fit,
+    fits,
+    tool_failure,
+    tool_result,
+    with_shorter_profiles,
+)
 from openknowledge.mcp.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+READ_PAGES = "read the cited pages as resources"
 SMALLEST_BUDGET = 200
 """Below this many tokens a packet is not made smaller to fit into a reply."""
 
@@ -59,8 +67,9 @@ def search(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str, Any]:
                 "reply; ask more narrowly, or read the cited pages as resources"
             )
             found["truncation"] = {"lists": [], "rest": rest}
+        found = with_shorter_profiles(found, READ_PAGES)
         if fits(found) or budget <= SMALLEST_BUDGET:
-            return fit(found, ("issues", "sources"), "read the cited pages as resources")
+            return fit(found, ("issues", "sources"), READ_PAGES)
         budget = max(SMALLEST_BUDGET, budget // 2)
 
 
@@ -128,7 +137,7 @@ def query(current: Snapshots, arguments: Mapping[str, Any]) -> dict[str, Any]:
         structured_max=max(50, 5 * given.limit),
         served=True,
     )
-    found: dict[str, Any] = dict(asked)
+    found = with_shorter_profiles(dict(asked), READ_PAGES)
     rest = "ask with a smaller limit or more narrowly; okn query on the command line gives all"
     reply = fit(found, ("policy.quarantined", "rejections", "results"), rest)
     if not fits(reply) or (found["results"] and not reply["results"]):

@@ -125,11 +125,12 @@ def _entry(values: Mapping[str, str]) -> AcceptedFinding:
 
 
 def apply_baseline(
-    findings: Iterable[Finding], baseline: Baseline, today: date, rules: Iterable[str] | None = None
+    findings: Iterable[Finding], baseline: Baseline, today: date, skipped: Iterable[str] = ()
 ) -> Applied:
     """Mark the findings that ``baseline`` accepts on the day ``today``; the last day of an entry counts.
 
-    ``rules`` are the rules that were run: entries of others are neither expired nor gone.
+    ``skipped`` are rules that were left out of this run: their entries are neither expired nor gone. Those of
+    a rule that is no more are gone.
     """
     marked = []
     expired = []
@@ -144,11 +145,9 @@ def apply_baseline(
             else:
                 finding = replace(finding, accepted=Acceptance(entry["reason"], entry["until"]))
         marked.append(finding)
-    ran = None if rules is None else set(rules)
+    kept = set(skipped)
     gone = [
-        entry
-        for name, entry in baseline.entries.items()
-        if name not in seen and (ran is None or entry["rule"] in ran)
+        entry for name, entry in baseline.entries.items() if name not in seen and entry["rule"] not in kept
     ]
     return Applied(marked, _ordered(expired), _ordered(gone))
 
@@ -160,7 +159,7 @@ def updated_baseline(
     *,
     reason: str,
     until: str,
-    rules: Iterable[str] | None = None,
+    skipped: Iterable[str] = (),
 ) -> CheckBaseline:
     """Return a baseline that accepts all ``findings``.
 
@@ -168,7 +167,8 @@ def updated_baseline(
     those whose finding is gone are dropped. Raises ``UsageError`` when ``reason`` or ``until`` is needed and
     missing, or the date is past.
     """
-    applied = apply_baseline(findings, baseline, today, rules)
+    kept = set(skipped)
+    applied = apply_baseline(findings, baseline, today, kept)
     day = parse_date(until)
     if until and day is None:
         raise UsageError(f"--until {until!r} is not a date YYYY-MM-DD")
@@ -194,14 +194,10 @@ def updated_baseline(
                 "until": until,
             }
         )
-    ran = None if rules is None else set(rules)
     known = {entry["id"] for entry in entries}
-    if ran is not None:
-        entries += [
-            entry
-            for name, entry in baseline.entries.items()
-            if name not in known and entry["rule"] not in ran
-        ]
+    entries += [
+        entry for name, entry in baseline.entries.items() if name not in known and entry["rule"] in kept
+    ]
     return {"type": BASELINE_TYPE, "version": BASELINE_VERSION, "findings": _ordered(entries)}
 
 

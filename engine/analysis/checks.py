@@ -232,6 +232,12 @@ class Run:
     errors: bool = False
 
     @property
+    def skipped(self) -> list[str]:
+        """The checks that there are and that did not run."""
+        ran = {check.id for check in self.checks}
+        return [check.id for check in self.known if check.id not in ran]
+
+    @property
     def now(self) -> datetime:
         """The instant as of which everything was judged."""
         return self.conclusions.store.now

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 
 from openknowledge.engine import limits
 from openknowledge.engine.analysis.checks import POLICY_ERROR, Places
@@ -36,6 +37,7 @@ from openknowledge.engine.errors import LimitError, OpenKnowledgeError, Span
 
 HEAD = "finding"
 ARITY = 3
+_SIMILAR = 0.75
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -138,7 +140,13 @@ def _read(texts: Sequence[RuleText]) -> tuple[list[_Stated], list[Finding]]:
     taken = {rule.head.predicate for rule in rules}
     taken |= {atom.predicate for rule in rules for atom in body_atoms(rule)}
     stated: list[_Stated] = []
+    needed = {atom.predicate for rule in rules for atom in body_atoms(rule)}
     for rule in rules:
+        if _is_slip(rule, needed):
+            problem = (
+                f"nothing needs {rule.head.predicate}; did you mean finding(Severity, Subject, Message)?"
+            )
+            problems.append(_error(rule.source, problem, rule.span.line, rule.span.column))
         found = [*rule_problems(rule, CLOSED_WORLD_PROFILE), *safety_problems(rule)]
         for _, problem, span in found:
             problems.append(_error(rule.source, problem, span.line, span.column))
@@ -153,6 +161,15 @@ def _read(texts: Sequence[RuleText]) -> tuple[list[_Stated], list[Finding]]:
         taken.add(head)
         stated.append(_Stated(rule, head, tuple(names)))
     return stated, problems
+
+
+def _is_slip(rule: Rule, needed: set[str]) -> bool:
+    """Whether the rule seems meant to derive findings: no gate may pass for a misspelt head."""
+    head = rule.head
+    similar = SequenceMatcher(None, head.predicate, HEAD).ratio() >= _SIMILAR
+    return (
+        head.predicate != HEAD and len(head.arguments) == ARITY and similar and head.predicate not in needed
+    )
 
 
 def _head_problems(rule: Rule, names: list[str]) -> Iterator[tuple[str, Span]]:

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openknowledge.engine import limits
-from openknowledge.mcp.replies import ENVELOPE_BYTES, cited_issues, fit, fits, tool_result, wire_size
+from openknowledge.mcp.replies import (
+    ENVELOPE_BYTES,
+    cited_issues,
+    fit,
+    fits,
+    tool_result,
+    wire_size,
+    with_shorter_profiles,
+)
 from openknowledge.mcp.wire import encode
 
 from tests.mcp.conftest import Wire, page
@@ -179,3 +187,26 @@ def test_text_and_structure_of_a_result_are_the_same(server: Wire) -> None:
     assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
     assert ": " not in answer["content"][0]["text"][:20]
     assert set(answer) == {"content", "structuredContent"}
+
+
+def test_a_page_with_hundreds_of_claims_does_not_push_out_what_was_found() -> None:
+    claims = [{"id": f"ex:c/{number}", "text": "x" * 500} for number in range(400)]
+    profile = {"profile": "1", "ontology": {"entities": ["y" * 90_000]}, "claims": claims, "claimRefs": []}
+    found = {"sources": [{"path": "p.md", "claimProfile": profile}, {"path": "q.md"}]}
+    reply = with_shorter_profiles(found, "read")
+    assert fits(reply)
+    assert [source["path"] for source in reply["sources"]] == ["p.md", "q.md"]
+    shown = reply["sources"][0]["claimProfile"]["claims"]
+    assert shown == claims[: len(shown)]
+    assert reply["truncation"] == {
+        "lists": [
+            {"field": "sources.0.claimProfile.claims", "shown": len(shown), "total": 400},
+            {"field": "sources.0.claimProfile.ontology", "shown": 0, "total": 1},
+        ],
+        "rest": "read",
+    }
+
+
+def test_claims_that_fit_are_not_shortened() -> None:
+    found = {"sources": [{"claimProfile": {"claims": [{"id": "x"}], "claimRefs": []}}]}
+    assert with_shorter_profiles(found, "read") == found

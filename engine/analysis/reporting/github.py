@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from openknowledge.engine.analysis.reporting.outcome import FORGE_LEVELS, Outcome
+from openknowledge.engine.printable import printable
 
 
 def github_report(outcome: Outcome) -> str:
@@ -20,7 +21,7 @@ def github_report(outcome: Outcome) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

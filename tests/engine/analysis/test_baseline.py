@@ -80,7 +80,7 @@ def test_an_entry_whose_finding_is_gone_is_reported() -> None:
 
 
 def test_an_entry_of_a_rule_that_was_not_run_is_not_gone() -> None:
-    applied = apply_baseline([], parse_baseline(content(entry(finding()))), TODAY, rules=["other"])
+    applied = apply_baseline([], parse_baseline(content(entry(finding()))), TODAY, skipped=["stale"])
     assert applied.gone == []
 
 
@@ -166,7 +166,7 @@ def test_an_update_renews_what_is_past_its_day() -> None:
 
 def test_an_update_keeps_the_entries_of_rules_that_were_not_run() -> None:
     before = parse_baseline(content(entry(finding(rule="other"))))
-    after = updated_baseline([], before, TODAY, reason="", until="", rules=["stale"])
+    after = updated_baseline([], before, TODAY, reason="", until="", skipped=["other"])
     assert [item["rule"] for item in after["findings"]] == ["other"]
 
 
@@ -187,3 +187,10 @@ def test_an_update_needs_a_reason_and_a_day_to_come(reason: str, until: str, mes
 def test_a_written_baseline_is_read_back() -> None:
     written = updated_baseline([finding()], Baseline({}), TODAY, reason="x", until="2027-01-01")
     assert list(parse_baseline(json.loads(baseline_text(written))).entries) == [finding().id]
+
+
+def test_an_entry_of_a_rule_that_is_no_more_is_gone() -> None:
+    baseline = parse_baseline(content(entry(finding(rule="policy/removed.dl"))))
+    assert [item["rule"] for item in apply_baseline([], baseline, TODAY, skipped=["stale"]).gone] == [
+        "policy/removed.dl"
+    ]

@@ -283,3 +283,17 @@ def test_filling_replaces_each_name_once_and_never_looks_into_values(parts: list
     template = " ".join(parts)
     shown = {"{X}": value, "{{": "{", "}}": "}"}
     assert filled(template, {"X": value}) == " ".join(shown.get(part, part) for part in parts)
+
+
+def test_a_misspelt_head_is_an_error(judge: Any) -> None:
+    run = judge('findng("high", P, "x") :- document(P, _, _).\nfinding("low", P, "y") :- tag(P, "none").')
+    (problem,) = [found for found in run.findings if found.rule == "policy-error"]
+    assert problem.message == "nothing needs findng; did you mean finding(Severity, Subject, Message)?"
+    assert run.errors
+
+
+def test_a_predicate_that_a_policy_needs_may_have_a_similar_name(judge: Any) -> None:
+    run = judge(
+        'findings("high", P, P) :- document(P, _, _).\nfinding(S, P, "y") :- findings(S, P, _), tag(P, _).'
+    )
+    assert not run.errors
