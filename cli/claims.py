@@ -211,7 +211,7 @@ def _days(text: str) -> int:
 
     found = _DAYS.match(text)
     if found is None:
-        raise UsageError(f"--within {text!r} is not a number of days such as 30d")
+        raise UsageError(f"--within {text!r} is not a number of days such as 30d, of at most 6 digits")
     return int(found[1])
 
 

@@ -78,7 +78,25 @@ def open_store(path: str, spec: str = "latest", *, access: Sequence[str] = (), s
         return store_at(path, SETTINGS.at, moment, spec=spec, access=access, strict=strict)
     from openknowledge.engine.store import Store
 
+    _note_unfinished_change(path)
     return Store.open(path, spec=spec, clock=clock(), access=access, strict=strict)
+
+
+def _note_unfinished_change(path: str) -> None:
+    if not (Path(path) / ".openknowledge").is_dir():
+        return
+    from openknowledge.cli.output import note
+    from openknowledge.engine.operations.journal import TRANSACTIONS, is_journal_name
+
+    try:
+        unfinished = any(is_journal_name(entry.name) for entry in (Path(path) / TRANSACTIONS).iterdir())
+    except OSError:
+        return
+    if unfinished:
+        note(
+            f"a change of several pages is under way or was interrupted ({TRANSACTIONS}), and this may be "
+            "read from half of it; the next command that writes undoes or completes it"
+        )
 
 
 def open_store_as_of(path: str, spec: str, result: dict[str, Any]) -> Store:

@@ -231,6 +231,7 @@ class OutdatedVerification(TypedDict):
     changedAt: str
     atom: str
     proof: NotRequired[ProofStep]
+    unproved: NotRequired[str]
 
 
 class ShowResult(TypedDict):
@@ -264,6 +265,7 @@ class StaleReason(TypedDict):
     resource: NotRequired[str]
     atom: str
     proof: NotRequired[ProofStep]
+    unproved: NotRequired[str]
 
 
 class StaleOccurrence(Occurrence):
@@ -278,6 +280,7 @@ class UpcomingOccurrence(Occurrence):
     staleFrom: str
     atom: str
     proof: NotRequired[ProofStep]
+    unproved: NotRequired[str]
 
 
 class StaleResult(TypedDict):
@@ -305,6 +308,7 @@ class OutdatedClaim(TypedDict):
     changedAt: str
     atom: str
     proof: NotRequired[ProofStep]
+    unproved: NotRequired[str]
 
 
 class Conflict(TypedDict):
@@ -321,6 +325,7 @@ class Conflict(TypedDict):
     dependents: list[str]
     atom: str
     proof: NotRequired[ProofStep]
+    unproved: NotRequired[str]
 
 
 class Duplicate(TypedDict):
@@ -352,6 +357,7 @@ class DerivedClaim(TypedDict):
     via: list[str]
     atom: str
     proof: NotRequired[ProofStep]
+    unproved: NotRequired[str]
 
 
 class AffectedDocument(TypedDict):
@@ -362,6 +368,7 @@ class AffectedDocument(TypedDict):
     via: list[str]
     atom: str
     proof: NotRequired[ProofStep]
+    unproved: NotRequired[str]
 
 
 class EvalCase(TypedDict):

@@ -75,8 +75,8 @@ def history_issues(base: ClaimSet, current: ClaimSet) -> Iterator[Issue]:
             source = current.sources_of(document)[change["sourceId"]]
             line, column = document.frontmatter.position("sources", source.index, "role")
             message = (
-                f"source {shown(source.id)} became authoritative; that needs authority_approved_by "
-                "human:... or github:..."
+                f"source {shown(source.id)} became authoritative or lost its approval; that needs "
+                "authority_approved_by human:... or github:..."
             )
             yield Issue(document.path, RULE, "error", message, line, column)
     yield from _removed_references(base, current)
@@ -143,7 +143,7 @@ def _removed_references(base: ClaimSet, current: ClaimSet) -> Iterator[Issue]:
 
 
 def authority_changes(base: ClaimSet, current: ClaimSet) -> list[AuthorityChange]:
-    """Return the sources that are authoritative and were not in ``base``."""
+    """Return the sources that are authoritative and were not in ``base``, or were approved there only."""
     return list(_new_authorities(base, current))
 
 
@@ -190,13 +190,17 @@ def _new_authorities(base: ClaimSet, current: ClaimSet) -> Iterator[AuthorityCha
         before = base.bundle.by_path.get(document.path)
         known = base.sources_of(before) if before is not None else {}
         for name, source in sorted(current.sources_of(document).items()):
-            if source.role != "authoritative" or (name in known and known[name].role == "authoritative"):
+            earlier = known.get(name)
+            approved = is_approver(source.authority_approved_by)
+            lost = earlier is not None and is_approver(earlier.authority_approved_by) and not approved
+            was = earlier is not None and earlier.role == "authoritative"
+            if source.role != "authoritative" or (was and not lost):
                 continue
             change: AuthorityChange = {
                 "path": document.path,
                 "sourceId": name,
                 "resource": source.resource,
             }
-            if is_approver(source.authority_approved_by):
+            if approved:
                 change["approvedBy"] = source.authority_approved_by
             yield change

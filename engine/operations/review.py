@@ -132,7 +132,9 @@ class _Reviewer:
                 text = section.text.partition("\n")[2] if section.level else section.text
                 result["sectionText"] = _cut(" ".join(text.split()), 3 * limits.REVIEW_CONTEXT)
         if outlook is not None and document is not None:
-            result["diff"] = page_diff(document.path, document.data, outlook.new_data)
+            # the lines around the change may be those of a claim that this reader may not see
+            around = 0 if document.path in facts.hidden else 3
+            result["diff"] = page_diff(document.path, document.data, outlook.new_data, around)
             if claim is not None:
                 self._consequences(result, claim, facts)
         return result

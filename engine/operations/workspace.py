@@ -302,9 +302,12 @@ def recovered_json(recovered: Iterable[Recovery]) -> list[Recovered]:
     ]
 
 
-def page_diff(path: str, old: bytes, new: bytes) -> str:
-    """Return the unified diff between two states of a page, with bytes that are not UTF-8 replaced."""
-    lines = difflib.unified_diff(_lines(old), _lines(new), f"a/{path}", f"b/{path}", n=3)
+def page_diff(path: str, old: bytes, new: bytes, context: int = 3) -> str:
+    """Return the unified diff between two states of a page, with bytes that are not UTF-8 replaced.
+
+    ``context`` is the number of unchanged lines around a change.
+    """
+    lines = difflib.unified_diff(_lines(old), _lines(new), f"a/{path}", f"b/{path}", n=context)
     shown = [line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines]
     return "".join(shown)
 

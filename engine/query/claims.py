@@ -17,6 +17,7 @@ from openknowledge.engine.datalog import (
     prepare,
 )
 from openknowledge.engine.datalog.checking import Finding, ProofChecker
+from openknowledge.engine.datalog.proof import sizes
 from openknowledge.engine.errors import OpenKnowledgeError
 from openknowledge.engine.facts.facts import Facts
 from openknowledge.engine.query.datalog import check_revision
@@ -51,16 +52,35 @@ def prove_atoms(atoms: list[str], facts: Facts, base: FactBase) -> dict[str, Pro
 
 
 def with_proofs(result: dict[str, Any], facts: Facts, base: FactBase) -> dict[str, Any]:
-    """Return ``result`` with a ``proof`` beside every ``atom`` in it (and ``proofs`` beside ``atoms``)."""
+    """Return ``result`` with a ``proof`` beside every ``atom`` in it (and ``proofs`` beside ``atoms``).
+
+    Proofs of long chains are written out each with the whole chain. The shortest come first, up to
+    ``RESULT_PROOF_WORK``; the others have ``unproved`` in place of ``proof``, which says why.
+    """
     holders = list(_holders(result))
     atoms = [text for holder in holders for text in _atoms(holder)]
     proofs = prove_atoms(list(dict.fromkeys(atoms)), facts, base)
-    for holder in holders:
+    steps = sizes(list(proofs.values()))
+    # the further down a step stands, the longer its line: a chain's text grows with the cube of its length
+    work = {text: steps[id(proof)] * (1 + proof.height**2 // 16) for text, proof in proofs.items()}
+    left = bounds.RESULT_PROOF_WORK
+    for holder in sorted(holders, key=lambda holder: work.get(holder.get("atom", ""), 0)):
         if "atom" in holder:
-            holder["proof"] = proofs[holder["atom"]].to_json()
+            atom = holder["atom"]
+            left -= work[atom]
+            if left < 0:
+                holder["unproved"] = _why_unproved(proofs[atom])
+            else:
+                holder["proof"] = proofs[atom].to_json()
         if "atoms" in holder:
             holder["proofs"] = [proofs[text].to_json() for text in holder["atoms"]]
     return result
+
+
+def _why_unproved(proof: Proof) -> str:
+    if proof.height > bounds.PROOF_DEPTH:
+        return f"its proof is deeper than {bounds.PROOF_DEPTH} rule applications"
+    return f"left out, since all proofs would be too large; okn query --datalog '{proof.atom}' gives this one"
 
 
 def _atoms(holder: dict[str, Any]) -> list[str]:
@@ -101,6 +121,9 @@ def check_judgements(result: dict[str, Any], facts: Facts) -> list[Finding]:
     findings: list[Finding] = []
     for path, holder in _placed(result, ""):
         atoms = [holder["atom"]] if "atom" in holder else list(holder["atoms"])
+        if "unproved" in holder:
+            findings.append(Finding(path, str(holder.get("atom", "")), f"not proved: {holder['unproved']}"))
+            continue
         proofs = [holder.get("proof")] if "atom" in holder else holder.get("proofs")
         if not isinstance(proofs, list) or len(proofs) != len(atoms):
             findings.append(Finding(path, "", "every atom needs its proof"))
@@ -121,6 +144,8 @@ def count_proofs(result: dict[str, Any]) -> int:
 def proofs_in(result: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the proofs in the saved result of a command on claims, as they stand there."""
     for _, holder in _placed(result, ""):
+        if "unproved" in holder:
+            continue
         proofs = [holder.get("proof")] if "atom" in holder else holder.get("proofs")
         yield from proofs if isinstance(proofs, list) else [proofs]
 

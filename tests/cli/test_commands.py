@@ -305,3 +305,11 @@ def test_an_empty_directory_is_a_bundle(okn: Okn, tmp_path: Path) -> None:
     assert "Nothing found" in okn("search", tmp_path, "x").out
     assert json.loads(okn("query", tmp_path, "--sparql", "ASK { ?s ?p ?o }").out)["boolean"] is False
     assert okn("export", "rdf", tmp_path).out == ""
+
+
+def test_a_change_that_was_interrupted_is_said(okn: Okn, bundle: Path) -> None:
+    directory = bundle / ".openknowledge/transactions"
+    directory.mkdir(parents=True)
+    assert okn("list", str(bundle)).err == ""
+    (directory / ("0" * 32 + ".json")).write_text("{}")
+    assert "was interrupted (.openknowledge/transactions)" in okn("list", str(bundle)).err

@@ -202,3 +202,32 @@ def test_a_hybrid_answer_fuses_the_routes(identity: Store) -> None:
         "datalog",
     ]
     assert answer["results"][0]["sources"][0]["document"] == "services/token-issuer.md"
+
+
+def test_the_proofs_of_a_long_chain_of_claims_are_bounded(tmp_path: Path) -> None:
+    head = """---
+type: T
+openknowledge_claim_profile: "1"
+claim_ontology:
+  namespaces: {ex: "https://example.com/"}
+  entities: [{id: "ex:a", types: ["ex:T"], pref_label: A}]
+  predicates: [{id: "ex:p", object_kind: literal, pref_label: p}]
+claims:
+"""
+    claims = [
+        f'  - {{id: "ex:k{n}", slot: "ex:s{n}", subject: "ex:a", predicate: "ex:p", object: {{value: {n}}}'
+        + (f', relations: {{derived_from: ["ex:k{n - 1}"]}}' if n else "")
+        + "}\n"
+        for n in range(300)
+    ]
+    (tmp_path / "p.md").write_text(head + "".join(claims) + "---\n# P\n", encoding="utf-8")
+    store = Store.open(tmp_path, clock=NOON)
+    result = store.claim_impact("ex:k0")
+    assert len(result["derivedClaims"]) == 299
+    assert len(json.dumps(result, indent=2)) < 10_000_000
+    proved = {entry["id"]: "proof" in entry for entry in result["derivedClaims"]}
+    assert (proved["ex:k1"], proved["ex:k50"], proved["ex:k299"]) == (True, True, False)
+    last = next(entry for entry in result["derivedClaims"] if entry["id"] == "ex:k299")
+    assert last["unproved"] == "its proof is deeper than 64 rule applications"
+    findings = store.check_proofs(json.loads(json.dumps(result)))
+    assert {found.reason[:10] for found in findings} == {"not proved"}

@@ -162,6 +162,15 @@ def test_a_new_authority_needs_an_approval_and_is_listed(approved: bool) -> None
     assert same["authorityChanges"] == []
 
 
+def test_an_approval_of_an_authority_may_not_be_taken_away() -> None:
+    plain = "- id: notes\n  resource: https://example.com/notes\n  role: authoritative\n"
+    approved = claims_of({"page.md": page(claim(), sources=f"{plain}  authority_approved_by: human:ada\n")})
+    (issue,) = validate_claims(claims_of({"page.md": page(claim(), sources=plain)}), base=approved)[
+        "lifecycleIssues"
+    ]
+    assert 'source "notes" became authoritative or lost its approval' in issue["message"]
+
+
 def test_without_a_base_the_report_has_the_claim_issues_alone() -> None:
     result = validate_claims(claims_of({"page.md": page(claim(status="sure"))}))
     assert "against" not in result

@@ -236,6 +236,15 @@ def test_restricted_evidence_is_not_quoted_to_who_may_not_see_it(sample: Sample)
     assert seen["evidence"][0]["quote"] == "12 hours"
 
 
+def test_the_diff_does_not_show_restricted_claims_beside_the_change(sample: Sample) -> None:
+    sample.replace("page.md", "    title: Settings\n", "    title: Settings\n    access: [team:secret]\n")
+    proposal = sample.propose()
+    (hidden,) = review_proposals(sample.store(), [("p", proposal)])["reviews"]
+    assert {line[0] for line in hidden["diff"].splitlines()[2:]} <= {"@", "+", "-", "\\"}
+    (seen,) = review_proposals(sample.store(access=["team:secret"]), [("p", proposal)])["reviews"]
+    assert " " in {line[0] for line in seen["diff"].splitlines()[2:]}
+
+
 def test_nothing_is_written(sample: Sample) -> None:
     before = sample.files()
     review(sample)
