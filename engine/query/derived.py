@@ -8,6 +8,7 @@ from typing import cast
 from openknowledge.engine import limits as bounds
 from openknowledge.engine.analysis.builtin_rules import builtin_texts
 from openknowledge.engine.datalog import CLOSED_WORLD_PROFILE, FactBase, Limits, prepare
+from openknowledge.engine.errors import LimitError
 from openknowledge.engine.facts.compile import Row
 from openknowledge.engine.facts.facts import Facts
 from openknowledge.engine.facts.rdf import Renderer
@@ -48,6 +49,14 @@ def derived_triples(
         prepared = prepare(query, builtin_texts(), profile=CLOSED_WORLD_PROFILE, limits=limits)
         for name in prepared.predicates & base.names():
             facts.rows(name)
-        rows = prepared.rows(base)
+        try:
+            rows = prepared.rows(base)
+        except LimitError as error:
+            reason = error.message.partition(";")[0]
+            raise LimitError(
+                f"the conclusions okn:{next(_names(relation))} cannot all be derived for SPARQL: {reason}; "
+                "name another term in the query, or ask for a part of them with okn query --datalog",
+                limit=error.limit,
+            ) from None
         found.update(renderer.triples(relation, cast("Iterable[Row]", rows)))
     return sorted(found)

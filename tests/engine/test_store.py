@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from openknowledge.engine import Store
+from openknowledge.engine import Store, limits
 from openknowledge.engine.clock import fixed_clock
-from openknowledge.engine.errors import OpenKnowledgeError, UsageError
+from openknowledge.engine.errors import LimitError, OpenKnowledgeError, UsageError
 
 CORPORA = Path(__file__).resolve().parents[2] / "corpora"
 NOON = fixed_clock(datetime(2026, 11, 30, 12, tzinfo=UTC))
@@ -231,3 +231,12 @@ claims:
     assert last["unproved"] == "its proof is deeper than 64 rule applications"
     findings = store.check_proofs(json.loads(json.dumps(result)))
     assert {found.reason[:10] for found in findings} == {"not proved"}
+
+
+def test_conclusions_that_are_too_many_for_sparql_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "DERIVED_GRAPH_FACTS", 50)
+    with pytest.raises(
+        LimitError, match="the conclusions okn:reachable cannot all be derived for SPARQL"
+    ) as caught:
+        Store.open(CORPORA / "http", clock=NOON).sparql("SELECT ?x { GRAPH ?g { ?x okn:reachable ?y } }")
+    assert caught.value.message.endswith("ask for a part of them with okn query --datalog")
