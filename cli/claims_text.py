@@ -56,6 +56,8 @@ def statement(claim: Claim) -> str:
 def standing(claim: Claim) -> str:
     """Return the status, trust and staleness of a claim."""
     words = [claim["status"], claim["trustTier"]]
+    if claim.get("verificationOutdated"):
+        words.append("verification outdated")
     if claim["stale"]:
         words.append("STALE")
     return ", ".join(words)

@@ -107,6 +107,7 @@ class Claim(TypedDict):
     staleEvidence: NotRequired[list[str]]
     staleAfter: NotRequired[str]
     verification: NotRequired[Verification]
+    verificationOutdated: NotRequired[bool]
     decisions: NotRequired[list[Decision]]
     relations: Relations
     sectionRef: NotRequired[str]

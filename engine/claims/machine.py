@@ -25,6 +25,7 @@ from openknowledge.engine.claims.model import (
 )
 from openknowledge.engine.claims.ontology import Declared
 from openknowledge.engine.claims.profile import uses_profile
+from openknowledge.engine.claims.relations import is_verification_outdated
 
 if TYPE_CHECKING:
     from openknowledge.schemas import claims as shapes
@@ -162,13 +163,21 @@ def claim_json(claim: Claim, facts: FactSet) -> shapes.Claim:
         "staleEvidence": sorted({reason.evidence for reason in reasons if reason.evidence}),
         "staleAfter": claim.stale_after,
         "verification": None if verification is None else verification_json(verification),
+        "verificationOutdated": is_verification_outdated(claim),
         "decisions": [decision_json(found) for found in claim.decisions],
         "relations": _relations_json(claim, facts),
         "sectionRef": claim.section_ref,
         "declaringPath": claim.path,
     }
     result: shapes.Claim = _compact(
-        items, "scope", "staleEvidence", "staleAfter", "verification", "decisions", "sectionRef"
+        items,
+        "scope",
+        "staleEvidence",
+        "staleAfter",
+        "verification",
+        "verificationOutdated",
+        "decisions",
+        "sectionRef",
     )
     return result
 

@@ -270,6 +270,18 @@ def text_generated(document: Document) -> str:
     return format_instant(moment) if moment is not None else ""
 
 
+def is_verification_outdated(claim: Claim) -> bool:
+    """Whether the page says that its text was written after the claim was verified."""
+    verified = verified_until(claim)
+    written = text_generated(claim.document) if verified else ""
+    if not written:
+        return False
+    # the comparison of the rules, so that both judge alike
+    from openknowledge.engine.datalog.values import COMPARISONS
+
+    return COMPARISONS["<"](verified, written)
+
+
 def _section_reviewed(facts: FactSet, reviewed: Mapping[str, str]) -> Iterator[Fact]:
     for name, digest in sorted(reviewed.items()):
         claim = facts.by_id.get(name)

@@ -10,7 +10,7 @@ from openknowledge.engine.claims.factset import FactSet
 from openknowledge.engine.claims.freshness import Staleness, today
 from openknowledge.engine.claims.machine import occurrence_json
 from openknowledge.engine.claims.model import Claim
-from openknowledge.engine.claims.relations import text_generated, verified_until
+from openknowledge.engine.claims.relations import is_verification_outdated, text_generated, verified_until
 from openknowledge.engine.claims.results import atom, envelope
 
 if TYPE_CHECKING:
@@ -80,10 +80,9 @@ def reason_json(claim: Claim, reason: Staleness, facts: FactSet) -> StaleReason:
 
 def outdated_verification(claim: Claim) -> OutdatedClaim | None:
     """Return why a claim's verification is older than the text of its page, ``None`` when it is not."""
-    verified = verified_until(claim)
-    written = text_generated(claim.document) if verified else ""
-    if not written or not _before(verified, written):
+    if not is_verification_outdated(claim):
         return None
+    verified, written = verified_until(claim), text_generated(claim.document)
     return {
         "claimId": claim.id,
         "path": claim.path,
@@ -93,12 +92,6 @@ def outdated_verification(claim: Claim) -> OutdatedClaim | None:
         "changedAt": written,
         "atom": atom("claim_verification_outdated", claim.id, verified, written),
     }
-
-
-def _before(one: str, other: str) -> bool:
-    from openknowledge.engine.datalog.values import COMPARISONS
-
-    return COMPARISONS["<"](one, other)
 
 
 def outdated_verifications(facts: FactSet) -> list[OutdatedClaim]:

@@ -80,7 +80,9 @@ def claim_lines(profile: Mapping[str, Any] | None) -> list[str]:
     lines = []
     for claim in (profile or {}).get("claims", ()):
         scope = ", ".join(f"{key}={_value(value)}" for key, value in sorted(claim.get("scope", {}).items()))
-        state = [claim["status"], claim.get("trustTier", ""), "stale" if claim.get("stale") else "current"]
+        outdated = "verification outdated" if claim.get("verificationOutdated") else ""
+        age = "stale" if claim.get("stale") else "current"
+        state = [claim["status"], claim.get("trustTier", ""), outdated, age]
         lines.append(
             f"{claim['id']}: {claim['subject']} {claim['predicate']} {_value(claim['object'])}"
             f"{f' [{scope}]' if scope else ''} ({', '.join(word for word in state if word)})"

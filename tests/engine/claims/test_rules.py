@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openknowledge.cli.claims_text import standing
 from openknowledge.engine.analysis.builtin_rules import builtin_texts
 from openknowledge.engine.claims.conflicts import conflicts, duplicates, find_conflicts
 from openknowledge.engine.claims.evals import EvalCase
@@ -24,6 +25,7 @@ from openknowledge.engine.datalog import CLOSED_WORLD_PROFILE, FactBase, Limits,
 from openknowledge.engine.datalog.checking import ProofChecker
 from openknowledge.engine.facts.facts import Facts
 from openknowledge.engine.facts.relations import RELATIONS
+from openknowledge.engine.search.render import claim_lines
 
 from tests.engine.claims.conftest import NOW, claim, claims_of, claims_on_disk, facts_of, page, write
 
@@ -204,6 +206,11 @@ def test_a_verification_older_than_the_text_is_shown_with_its_proof(
     found = atoms(asker(facts)("claim_verification_outdated(C,V,W)"))
     assert found == {entry["atom"] for entry in result["verificationOutdated"]}
     assert found == {entry["atom"] for entry in stale_claims(facts)["outdatedVerifications"]}
+    shown = result["occurrence"]["claim"]
+    assert shown.get("verificationOutdated", False) is outdated
+    assert ("verification outdated" in standing(shown)) is outdated
+    (line,) = claim_lines({"claims": [shown]})
+    assert ("human-reviewed, verification outdated" in line) is outdated
 
 
 def test_a_section_that_changed_after_the_verification_is_shown_with_its_proof() -> None:
